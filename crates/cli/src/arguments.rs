@@ -10,6 +10,7 @@ mod options;
 mod scheduler;
 mod services;
 mod stores;
+mod table_width;
 mod task;
 mod token;
 
@@ -29,9 +30,10 @@ pub use self::services::{
     Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,
 };
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
+pub use self::table_width::{TableWidth, WideOption};
 pub(crate) use self::task::{
-    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Replace,
-    Run, RunsCommand, State, Status, TaskCommand, TaskLogs,
+    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, ListTasks,
+    OneTask, Replace, Run, RunsCommand, State, Status, TaskColumn, TaskCommand, TaskLogs,
 };
 pub use self::token::{CreateToken, TokenCommand};
 

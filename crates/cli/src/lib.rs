@@ -33,9 +33,9 @@ pub use self::arguments::{
     ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Doctor,
     Gateway, LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
     Schedulers, ServiceCommand, ServiceOptions, ServiceRole, Start, StoreCommand, StorePlace,
-    StoredConfigCommand, TokenCommand, Watcher, Worker, WorkersCommand,
+    StoredConfigCommand, TableWidth, TokenCommand, Watcher, WideOption, Worker, WorkersCommand,
 };
-pub use self::commands::task::table::table;
+pub use self::commands::task::table::{short_id, table};
 pub use self::commands::task::{confirm, on_one_line};
 pub use self::configuration::{load, read, server_rule};
 pub use self::error::CommandError;
@@ -170,14 +170,14 @@ pub async fn call_scheduler(
     let scheduler = SchedulerCalls::new(scheduler, command.place(), process_env)?;
     let scheduler = &scheduler;
     match command {
-        SchedulerCommand::Workers(WorkersCommand::List { output, .. }) => {
-            workers::list(scheduler, output.output).await
+        SchedulerCommand::Workers(WorkersCommand::List { output, wide, .. }) => {
+            workers::list(scheduler, output.output, wide.width()).await
         }
         SchedulerCommand::Workers(WorkersCommand::Drain { ids, wait, .. }) => {
             workers::drain(scheduler, ids, *wait).await
         }
-        SchedulerCommand::Cluster(ClusterCommand::Status { output, .. }) => {
-            cluster::status(scheduler, output.output).await
+        SchedulerCommand::Cluster(ClusterCommand::Status { output, wide, .. }) => {
+            cluster::status(scheduler, output.output, wide.width()).await
         }
     }
 }

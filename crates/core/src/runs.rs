@@ -47,6 +47,7 @@ mod details;
 mod early_failure;
 mod ending;
 mod errors;
+mod first_sentence;
 mod folded_error;
 pub(crate) mod kind;
 mod occasion;
@@ -75,6 +76,7 @@ pub use self::early_failure::{
 };
 pub use self::ending::{ENDING_RETRY, becomes_ending};
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
+pub use self::first_sentence::first_sentence;
 pub use self::folded_error::folded_error;
 pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::occasion::{Accompanied, Occasion};

@@ -312,7 +312,7 @@ const GAUGES: [Gauge; 8] = [
     (
         "cts.tasks.blocked",
         "",
-        "Tasks whose newest input is held back by their shrink limit.",
+        "Tasks whose newest input is blocked by their shrink limit.",
         |now| now.blocked,
     ),
     (

@@ -8,5 +8,6 @@ mod api;
 mod cli;
 mod cluster;
 mod original;
+mod printed;
 mod schemathesis;
 mod system;

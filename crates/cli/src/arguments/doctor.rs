@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use clap::{Args, ValueEnum};
 
 use super::options::{ApiAddress, Configuration, OutputOption};
+use super::table_width::WideOption;
 
 /// `cts doctor`.
 #[derive(Debug, Args)]
@@ -24,6 +25,9 @@ pub struct Doctor {
     /// How the result is printed.
     #[command(flatten)]
     pub output: OutputOption,
+    /// How wide the table is.
+    #[command(flatten)]
+    pub wide: WideOption,
 }
 
 /// A service that runs alone.

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, PathCompleter};
 use serde_json::Value;
 
+use super::table_width::WideOption;
+
 /// How a command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Output {
@@ -129,6 +131,8 @@ pub(crate) struct QueryOptions {
     /// How to print.
     #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) wide: WideOption,
 }
 
 /// How the instance is reached whose tasks are read. The environment does not count.

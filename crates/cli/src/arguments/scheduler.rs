@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::options::{ClientOptions, Configuration, OutputOption, Schedulers};
+use super::table_width::WideOption;
 
 /// A command that calls a scheduler.
 #[derive(Debug, Subcommand)]
@@ -59,6 +60,9 @@ pub enum WorkersCommand {
         /// How the result is printed.
         #[command(flatten)]
         output: OutputOption,
+        /// How wide a table is.
+        #[command(flatten)]
+        wide: WideOption,
     },
     /// Tell workers to finish what they have, to take nothing new and to leave.
     Drain {
@@ -86,5 +90,8 @@ pub enum ClusterCommand {
         /// How the result is printed.
         #[command(flatten)]
         output: OutputOption,
+        /// How wide a table is.
+        #[command(flatten)]
+        wide: WideOption,
     },
 }

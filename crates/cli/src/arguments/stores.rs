@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::options::{Configuration, OutputOption};
+use super::table_width::WideOption;
 use super::token::TokenCommand;
 
 /// A command that uses a store.
@@ -54,6 +55,9 @@ pub enum ArchiveCommand {
         /// How the result is printed.
         #[command(flatten)]
         output: OutputOption,
+        /// How wide a table is.
+        #[command(flatten)]
+        wide: WideOption,
     },
     /// Print the rows of an archive, one a line, as they were stored.
     Show {

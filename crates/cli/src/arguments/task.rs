@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -53,7 +54,7 @@ pub(crate) enum TaskCommand {
         ==> 'web' disable complete!")]
     Disable(Disable),
     /// List the tasks of a running cts with their status.
-    List(QueryOptions),
+    List(ListTasks),
     /// Show one task: configuration, status and its last run.
     Show(OneTask),
     /// Say why a task ran, or why it does not: its state, what it waits for, its data and its runs.
@@ -66,7 +67,7 @@ pub(crate) enum TaskCommand {
     Events(OneTask),
     /// Print what Terraform said in the newest run of a task.
     Logs(TaskLogs),
-    /// Let a task go on that a guard holds back, because services have lost most of their instances.
+    /// Release a task that is blocked because services have lost most of their instances.
     #[command(after_help = "Example:\n\n    \
         $ cts task release web\n    \
         'web' is released and runs with what is left:\n    \
@@ -87,6 +88,55 @@ pub(crate) enum TaskCommand {
     /// Run an enabled task now, whatever its condition says, and tell how it went.
     Run(Run),
 }
+
+/// `cts task list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListTasks {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Only tasks in this state; may be given several times.
+    #[arg(long = "state", value_name = "STATE", value_delimiter = ',', value_parser = PossibleValuesParser::new(STATES))]
+    pub(crate) states: Vec<String>,
+    /// Only tasks whose name, condition or module contains this text, in either case of its letters.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Sort by this column, and tasks with the same value by name.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<TaskColumn>,
+}
+
+/// A column that tasks are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaskColumn {
+    /// Name of the task.
+    Name,
+    /// Its state.
+    State,
+    /// Its status.
+    Status,
+    /// Whether it is enabled.
+    Enabled,
+    /// Its condition.
+    Condition,
+    /// Its module.
+    Module,
+}
+
+/// The states of tasks, as the API has them.
+const STATES: [&str; 12] = [
+    "running",
+    "waiting",
+    "queued",
+    "retrying",
+    "blocked",
+    "blind",
+    "disabled",
+    "deleting",
+    "never_run",
+    "successful",
+    "errored",
+    "critical",
+];
 
 /// `cts task create`.
 #[derive(Debug, Args)]
@@ -115,7 +165,7 @@ pub(crate) struct Replace {
     /// Show what differs, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Run the task also if it is blocked: its shrink limit and a cancelled input do not hold the run.
+    /// Run the task also if it is blocked: its shrink limit and a cancelled input do not block the run.
     #[arg(long)]
     pub(crate) release: bool,
 }
@@ -356,4 +406,19 @@ pub(crate) struct Import {
     pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) query: QueryOptions,
+}
+
+#[cfg(test)]
+mod tests {
+    use cts_proto::json::Word as _;
+    use cts_proto::task::v1::CurrentStateName;
+
+    use super::STATES;
+
+    #[test]
+    fn every_state_of_the_api_can_be_asked_for() {
+        let states = (1..).map_while(|value| CurrentStateName::try_from(value).ok());
+        let words: Vec<String> = states.map(|state| state.word()).collect();
+        assert_eq!(words, STATES);
+    }
 }

@@ -9,6 +9,7 @@ use cts_core::go::parse_duration;
 
 use super::options::{OutputOption, path};
 use super::stores::StorePlace;
+use super::table_width::WideOption;
 
 /// `cts token`.
 #[derive(Debug, Subcommand)]
@@ -26,6 +27,9 @@ pub enum TokenCommand {
         /// How the result is printed.
         #[command(flatten)]
         output: OutputOption,
+        /// How wide a table is.
+        #[command(flatten)]
+        wide: WideOption,
     },
     /// Revoke a token: within some seconds it is refused.
     Revoke {

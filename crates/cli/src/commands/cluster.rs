@@ -8,7 +8,7 @@ use cts_proto::cluster::v1::{
 use cts_rpc::convert::timestamp_from_wire;
 use serde_json::{Value, json};
 
-use crate::arguments::Output;
+use crate::arguments::{Output, TableWidth};
 use crate::commands::scheduler_call::{SchedulerCalls, answered};
 use crate::commands::task::table as columns;
 use crate::commands::task::time_text::{local, moment};
@@ -19,18 +19,22 @@ use crate::output::print;
 const NAMED: usize = 5;
 
 /// Runs `cts cluster status`.
-pub(crate) async fn status(scheduler: &SchedulerCalls, output: Output) -> Result<(), CommandError> {
+pub(crate) async fn status(
+    scheduler: &SchedulerCalls,
+    output: Output,
+    width: TableWidth,
+) -> Result<(), CommandError> {
     let answer = answered(async {
         ClusterServiceClient::new(scheduler.channel())
             .get_configuration(scheduler.request(GetConfigurationRequest {}))
             .await
     });
     let configuration = answer.await?.into_inner();
-    print(&output.text(|| table(&configuration), || document(&configuration)))
+    print(&output.text(|| table(&configuration, width), || document(&configuration)))
 }
 
 /// The members and the configuration in force, for people.
-pub(crate) fn table(configuration: &GetConfigurationResponse) -> String {
+pub(crate) fn table(configuration: &GetConfigurationResponse, width: TableWidth) -> String {
     let rows = configuration.members.iter().map(|member| {
         [
             member.id.clone(),
@@ -54,7 +58,7 @@ pub(crate) fn table(configuration: &GetConfigurationResponse) -> String {
             )
         },
     );
-    format!("{}\n{in_force}\n", columns::table(header, rows))
+    format!("{}\n{in_force}\n", columns::table(header, rows, width))
 }
 
 fn standing(member: &MemberConfiguration) -> &'static str {

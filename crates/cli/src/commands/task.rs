@@ -188,7 +188,7 @@ async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), Exi
         TaskCommand::Delete(options) => delete::run(session, &options).await,
         TaskCommand::Enable(options) => enable::run(session, &options).await,
         TaskCommand::Disable(options) => disable::run(session, &options).await,
-        TaskCommand::List(query) => list::run(session, &query).await,
+        TaskCommand::List(options) => list::run(session, &options).await,
         TaskCommand::Show(task) => show::run(session, &task).await,
         TaskCommand::Explain(task) => explain::run(session, &task).await,
         TaskCommand::Logs(options) => logs::of_task(session, &options).await,

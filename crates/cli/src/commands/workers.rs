@@ -12,7 +12,7 @@ use cts_proto::worker::v1::{DrainWorkerRequest, ListWorkersRequest, WorkerState}
 use cts_rpc::convert;
 use serde_json::{Value, json};
 
-use crate::arguments::Output;
+use crate::arguments::{Output, TableWidth};
 use crate::commands::scheduler_call::{SchedulerCalls, answered};
 use crate::commands::task::table as columns;
 use crate::error::CommandError;
@@ -21,8 +21,15 @@ use crate::output::print;
 /// Between two polls of workers that are to leave.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Characters of an id that a table shows at least.
+const ID_SHOWN: usize = 8;
+
 /// Runs `cts workers list`.
-pub(crate) async fn list(scheduler: &SchedulerCalls, output: Output) -> Result<(), CommandError> {
+pub(crate) async fn list(
+    scheduler: &SchedulerCalls,
+    output: Output,
+    width: TableWidth,
+) -> Result<(), CommandError> {
     let (workers, queue) = tokio::try_join!(
         workers(scheduler),
         answered(async {
@@ -32,7 +39,10 @@ pub(crate) async fn list(scheduler: &SchedulerCalls, output: Output) -> Result<(
         })
     )?;
     let queue = queue.into_inner();
-    print(&output.text(|| table(&workers, &queue), || document(&workers, &queue)))
+    print(&output.text(
+        || table(&workers, &queue, width),
+        || document(&workers, &queue),
+    ))
 }
 
 /// Runs `cts workers drain`.
@@ -162,12 +172,26 @@ fn seconds(duration: Option<&prost_types::Duration>) -> u64 {
     convert::duration_from_wire(duration).as_secs()
 }
 
+/// The id of a worker in a table: `cts workers drain` takes the beginning that it shows.
+fn id_in<'i>(id: &'i str, known: &[&str], width: TableWidth) -> &'i str {
+    if width.shortens() {
+        columns::short_id(id, known, ID_SHOWN)
+    } else {
+        id
+    }
+}
+
 /// The workers and the queue, for people.
-pub(crate) fn table(workers: &[OverviewWorker], queue: &GetQueueResponse) -> String {
+pub(crate) fn table(
+    workers: &[OverviewWorker],
+    queue: &GetQueueResponse,
+    width: TableWidth,
+) -> String {
+    let ids: Vec<&str> = workers.iter().map(|worker| worker.id.as_str()).collect();
     let rows = workers.iter().map(|worker| {
         [
             worker.host.clone(),
-            worker.id.clone(),
+            id_in(&worker.id, &ids, width).to_owned(),
             with_problems(worker),
             format!("{}/{}", worker.running, worker.slots),
             worker.engines.join(", "),
@@ -175,7 +199,7 @@ pub(crate) fn table(workers: &[OverviewWorker], queue: &GetQueueResponse) -> Str
         ]
     });
     let header = ["HOST", "ID", "STATE", "RUNNING", "ENGINES", "LAST SEEN"];
-    let text = columns::table(header, rows);
+    let text = columns::table(header, rows, width);
     let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
         format!(", the oldest for {} s", seconds(Some(age)))
     });

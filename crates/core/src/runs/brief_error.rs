@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::first_sentence::{COMMAND_FAILED, first_sentence};
+
 /// Separates the errors of several attempts.
 pub(super) const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
 
@@ -11,8 +13,8 @@ const FAILED: &str = " failed '";
 /// Ends the words about a failed step, such as `error tf-apply for 'pool': `.
 const STEP_END: &str = "': ";
 
-/// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors and their
-/// places.
+/// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors, their places
+/// and the first sentences of their details.
 ///
 /// Equal errors, as of the instances of one resource, are counted. The error of an attempt that equals the one of the
 /// attempt after it is `the same`.
@@ -85,13 +87,32 @@ fn fold_equal_attempts(brief: &str) -> Option<String> {
 /// The lines after the first one of an attempt.
 #[derive(Default)]
 struct Body {
-    /// Terraform's errors, each with its number.
-    errors: Vec<(String, usize)>,
-    /// The place of the last error is still to come.
-    awaits_place: bool,
+    errors: Vec<TerraformError>,
+    /// The part of the last error that the next line belongs to.
+    part: Part,
     /// The first line, for a text without errors of Terraform.
     first: Option<String>,
     is_begun: bool,
+}
+
+/// An error of Terraform, with the number of equal ones.
+struct TerraformError {
+    /// Summary and place.
+    text: String,
+    detail: String,
+    times: usize,
+}
+
+/// A part of an error, as Terraform prints it.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The place, or the detail of an error without a place.
+    Start,
+    Place,
+    Detail,
+    /// Further paragraphs.
+    #[default]
+    Rest,
 }
 
 impl Body {
@@ -101,14 +122,16 @@ impl Body {
         let line = line.trim_matches(['│', '╷', '╵', ' ', '\'']);
         if let Some(summary) = line.strip_prefix("Error: ") {
             self.count_last();
-            self.errors.push((summary.to_owned(), 1));
-            self.awaits_place = true;
-        } else if self.awaits_place
-            && let Some(place) = place_in(line)
-            && let Some((error, _)) = self.errors.last_mut()
-        {
-            self.awaits_place = false;
-            let _infallible = write!(error, " ({place})");
+            self.errors.push(TerraformError {
+                text: summary.to_owned(),
+                detail: String::new(),
+                times: 1,
+            });
+            self.part = Part::Start;
+        } else if line.starts_with("Warning: ") {
+            self.part = Part::Rest;
+        } else if let Some(error) = self.errors.last_mut() {
+            self.part = error.line(self.part, line);
         } else if self.first.is_none() && !line.is_empty() {
             self.first = Some(line.to_owned());
         }
@@ -116,13 +139,13 @@ impl Body {
 
     /// Adds the last error, which is complete now, to an equal one before it.
     fn count_last(&mut self) {
-        self.awaits_place = false;
-        let Some((last, _)) = self.errors.pop() else {
+        self.part = Part::Rest;
+        let Some(last) = self.errors.pop() else {
             return;
         };
-        match self.errors.iter_mut().find(|(error, _)| *error == last) {
-            Some((_, number)) => *number += 1,
-            None => self.errors.push((last, 1)),
+        match self.errors.iter_mut().find(|it| it.text == last.text) {
+            Some(equal) => equal.times += 1,
+            None => self.errors.push(last),
         }
     }
 
@@ -134,14 +157,51 @@ impl Body {
             }
             return;
         }
-        for (at, (error, number)) in self.errors.iter().enumerate() {
+        for (at, error) in self.errors.iter().enumerate() {
             brief.push_str(if at == 0 { ": " } else { "; " });
-            brief.push_str(error);
-            if *number > 1 {
-                let _infallible = write!(brief, " ({number} times)");
+            brief.push_str(&error.text);
+            if error.times > 1 {
+                let _infallible = write!(brief, " ({} times)", error.times);
+            }
+            let sentence = first_sentence(&error.detail);
+            if !sentence.is_empty() {
+                let _infallible = write!(brief, ": {sentence}");
             }
         }
     }
+}
+
+impl TerraformError {
+    /// Takes a line that belongs to `part`, and returns the part of the next one.
+    fn line(&mut self, part: Part, line: &str) -> Part {
+        let is_command = self.detail.starts_with(COMMAND_FAILED);
+        match (part, line.is_empty()) {
+            (Part::Start, false) if is_place(line) => self.place(line),
+            (Part::Place, false) => self.place(line),
+            (Part::Start, true) => Part::Start,
+            // The command of a module may have empty lines, and its output follows.
+            (Part::Detail, true) if !self.detail.is_empty() && !is_command => Part::Rest,
+            (Part::Place | Part::Detail, true) => Part::Detail,
+            (Part::Start | Part::Detail, false) => {
+                self.detail.push_str(line);
+                self.detail.push('\n');
+                Part::Detail
+            }
+            (Part::Rest, _) => Part::Rest,
+        }
+    }
+
+    fn place(&mut self, line: &str) -> Part {
+        if let Some(place) = place_in(line) {
+            let _infallible = write!(self.text, " ({place})");
+        }
+        Part::Place
+    }
+}
+
+/// Whether a line after a summary is not the detail yet.
+fn is_place(line: &str) -> bool {
+    place_in(line).is_some() || line.starts_with("with ") && line.ends_with([',', ':'])
 }
 
 /// The place in a line such as `on main.tf line 3, in resource "a" "b":`.
@@ -171,6 +231,41 @@ mod tests {
         assert_eq!(
             brief_error(&text),
             "error tf-apply for 'pool': exit status 1: Invalid reference (main.tf line 3) (2 times); Missing file"
+        );
+    }
+
+    /// Texts of Terraform 1.14, whose summaries say nothing about the cause.
+    #[test]
+    fn errors_have_the_first_sentence_of_their_details() {
+        let precondition = "Error: Resource precondition failed\n\n  with terraform_data.a[0],\n  on main.tf line 7, in \
+             resource \"terraform_data\" \"a\":\n   7:       condition     = var.open\n    ├────────────────\n    │ \
+             var.open is false\n\nThe firewall refuses port 4430. Ask its owners.\n\nMore.\n";
+        let command = "Error: local-exec provisioner error\n\n  with terraform_data.b,\n  on main.tf line 12, in resource \
+             \"terraform_data\" \"b\":\n  12:   provisioner \"local-exec\" {\n\nError running command 'set -e\n\nexit 3': \
+             exit status 3. Output: connecting\nno route to 10.0.0.1\n";
+        let of_provider = "Error: Client Error\n\n  with provider[\"registry.terraform.io/a/b\"],\n  on main.tf line 1, in \
+             provider \"b\":\n   1: provider \"b\" {\n\nUnable to read pool, got error: 403\n";
+        let expected = "exit status 1: Resource precondition failed (main.tf line 7): The firewall refuses port 4430; \
+             local-exec provisioner error (main.tf line 12): no route to 10.0.0.1; Client Error (main.tf line 1): Unable \
+             to read pool, got error: 403; Without a place: It is so";
+        let text = format!(
+            "exit status 1\n\n{precondition}\n{command}\n{of_provider}\nError: Without a place\n\nIt is so.\n\n\
+             Warning: Other\n\n  on x.tf line 3, in a:\n\nNot this.\n"
+        );
+        assert_eq!(brief_error(&text), expected);
+        let framed = |text: &str| -> String {
+            let lines = text.lines().map(|line| format!("│ {line}\n"));
+            format!("╷\n{}╵\n", lines.collect::<String>())
+        };
+        let framed: String = [precondition, command, of_provider].map(framed).concat();
+        let expected = expected.replace("; Without a place: It is so", "");
+        assert_eq!(brief_error(&format!("exit status 1\n\n{framed}")), expected);
+        // The instances of one resource.
+        let other = precondition.replace("[0]", "[1]").replace("4430", "4431");
+        let text = format!("exit status 1\n\n{precondition}\n{other}");
+        assert_eq!(
+            brief_error(&text),
+            "exit status 1: Resource precondition failed (main.tf line 7) (2 times): The firewall refuses port 4430"
         );
     }
 

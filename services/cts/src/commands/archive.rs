@@ -1,6 +1,6 @@
 //! `cts archive`: what resets of the storage have removed, read from the database itself.
 
-use cts_cli::{ArchiveCommand, Output, print};
+use cts_cli::{ArchiveCommand, Output, TableWidth, print, short_id, table};
 use cts_core::ArchiveId;
 use cts_runtime::ProcessEnv;
 use cts_store::{Archive, ArchivedRow, Store as _, StoreError};
@@ -13,6 +13,9 @@ use crate::failure::Failure;
 
 /// Rows read at once.
 const PAGE: u32 = 500;
+
+/// Characters of an id that a table shows at least.
+const ID_SHOWN: usize = 13;
 
 /// A store that is read.
 enum Reader {
@@ -57,12 +60,12 @@ pub(crate) async fn run(command: ArchiveCommand, process_env: &ProcessEnv) -> Re
     let source = Source::named(place, process_env)?;
     let mut reader = Reader::open(source, process_env).await?;
     match command {
-        ArchiveCommand::List { output, .. } => {
+        ArchiveCommand::List { output, wide, .. } => {
             let archives = reader.archives().await?;
             print(
                 &output
                     .output
-                    .text(|| table(&archives), || document(&archives)),
+                    .text(|| listing(&archives, wide.width()), || document(&archives)),
             )?;
         }
         ArchiveCommand::Show { id, output, .. } => show(&mut reader, &id, output.output).await?,
@@ -70,25 +73,28 @@ pub(crate) async fn run(command: ArchiveCommand, process_env: &ProcessEnv) -> Re
     Ok(0)
 }
 
-fn table(archives: &[Archive]) -> String {
+/// The archives, with numbers below each other.
+fn listing(archives: &[Archive], width: TableWidth) -> String {
     if archives.is_empty() {
         return "nothing was removed by a reset\n".to_owned();
     }
-    let head = format!(
-        "{:36}  {:20}  {:>6}  {:>6}  {:>8}\n",
-        "ID", "CREATED", "TASKS", "RUNS", "ROWS"
-    );
-    archives.iter().fold(head, |text, archive| {
-        let Archive {
-            id,
-            created_at,
-            tasks,
-            runs,
-            rows,
-        } = archive;
-        let created_at = created_at.format("%Y-%m-%dT%H:%M:%SZ");
-        text + &format!("{id:36}  {created_at:20}  {tasks:>6}  {runs:>6}  {rows:>8}\n")
-    })
+    let ids: Vec<String> = archives.iter().map(|it| it.id.to_string()).collect();
+    let rows = archives.iter().zip(&ids).map(|(archive, id)| {
+        let shown = if width.shortens() {
+            short_id(id, &ids, ID_SHOWN)
+        } else {
+            id
+        };
+        [
+            shown.to_owned(),
+            archive.created_at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            format!("{:>6}", archive.tasks),
+            format!("{:>6}", archive.runs),
+            format!("{:>8}", archive.rows),
+        ]
+    });
+    let header = ["ID", "CREATED", " TASKS", "  RUNS", "    ROWS"];
+    table(header, rows, width)
 }
 
 fn document(archives: &[Archive]) -> Value {
@@ -143,10 +149,14 @@ fn choose(known: &[Archive], beginning: &str) -> Result<ArchiveId, Failure> {
         [] => Err(Failure::Call(format!(
             "there is no archive {beginning:?}; `cts archive list` shows them"
         ))),
-        several => Err(Failure::Call(format!(
-            "{beginning:?} is the beginning of {} archives",
-            several.len()
-        ))),
+        several => {
+            let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+            Err(Failure::Call(format!(
+                "{beginning:?} is the beginning of {} archives: {}",
+                several.len(),
+                ids.join(", ")
+            )))
+        }
     }
 }
 
@@ -181,13 +191,13 @@ mod tests {
 
     #[test]
     fn archives_are_one_line_each() {
-        let text = table(&[archive(1), archive(2)]);
+        let text = listing(&[archive(1), archive(2)], TableWidth::Whole);
         assert_eq!(text.lines().count(), 3);
         assert!(
             text.contains("1970-01-01T00:00:00Z       2      30       400"),
             "{text}"
         );
-        assert_eq!(table(&[]).lines().count(), 1);
+        assert_eq!(listing(&[], TableWidth::Whole).lines().count(), 1);
     }
 
     #[test]

@@ -102,7 +102,11 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
         findings.extend(Box::pin(outside(subject)).await);
     }
     let output = doctor.output.output;
-    print(&output.text(|| show::text(&findings), || show::document(&findings)))?;
+    let width = doctor.wide.width();
+    print(&output.text(
+        || show::text(&findings, width),
+        || show::document(&findings),
+    ))?;
     Ok(finding::exit_code(&findings))
 }
 

@@ -4,7 +4,7 @@ mod new_file;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_access::NewToken;
-use cts_cli::{CreateToken, Output, TokenCommand, load, print, say, table};
+use cts_cli::{CreateToken, Output, TableWidth, TokenCommand, load, print, say, table};
 use cts_core::access::{AuditAction, AuditRecord, Role, TaskPatterns};
 use cts_runtime::ProcessEnv;
 use cts_store::{NewStoredToken, Store, StoredToken};
@@ -66,12 +66,12 @@ async fn carry_out(
             }
             Ok(0)
         }
-        TokenCommand::List { output, .. } => {
+        TokenCommand::List { output, wide, .. } => {
             let tokens = store.tokens().await?;
             let now = process_env.clock.now();
             let text = output
                 .output
-                .text(|| listing(&tokens, now), || document(&tokens));
+                .text(|| listing(&tokens, now, wide.width()), || document(&tokens));
             print(&text)?;
             Ok(0)
         }
@@ -179,7 +179,7 @@ fn shown(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-fn listing(tokens: &[StoredToken], now: DateTime<Utc>) -> String {
+fn listing(tokens: &[StoredToken], now: DateTime<Utc>, width: TableWidth) -> String {
     if tokens.is_empty() {
         return "there are no tokens\n".to_owned();
     }
@@ -204,7 +204,7 @@ fn listing(tokens: &[StoredToken], now: DateTime<Utc>) -> String {
         ]
     });
     let header = ["NAME", "ROLE", "TASKS", "EXPIRES", "CREATED", "BY"];
-    table(header, rows)
+    table(header, rows, width)
 }
 
 fn document(tokens: &[StoredToken]) -> Value {

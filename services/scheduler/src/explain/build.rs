@@ -352,7 +352,7 @@ impl Facts<'_> {
             }
         }
         if let Some(until) = known.buffered_until.filter(|until| *until > self.now) {
-            let text = "changes are held back until its buffer period ends".to_owned();
+            let text = "changes are collected until its buffer period ends".to_owned();
             add(ObstacleKind::Buffering, text, Some(until));
         }
     }

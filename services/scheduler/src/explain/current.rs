@@ -12,7 +12,7 @@ use cts_store::{ShownRun, TaskState, WorkerState};
 use super::known::{Known, KnownProblem};
 
 /// Characters of a reason that are shown.
-const TEXT_SHOWN: usize = 200;
+const TEXT_SHOWN: usize = 500;
 
 /// Known facts about one task.
 pub(super) struct Facts<'a> {

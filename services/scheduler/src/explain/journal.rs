@@ -190,7 +190,9 @@ impl Journal {
                 None,
                 "the data is what was applied last, so no run was needed".into(),
             ),
-            Decision::Held(losses) => (DecisionKind::Held, None, format!("it is held: {losses}")),
+            Decision::Held(losses) => {
+                (DecisionKind::Held, None, format!("it is blocked: {losses}"))
+            }
             Decision::Withheld => (
                 // A kind that earlier versions can read.
                 DecisionKind::Unchanged,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use cts_hcp_terraform::{ApiError, Server, SignedUrl};
 use cts_terraform::{OutputLine, OutputSink, OutputStream, Step};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Bytes of one request.
 const PIECE: u32 = 256 << 10;
@@ -25,6 +26,26 @@ const LONGEST_EVENT: usize = 1 << 20;
 struct Event {
     #[serde(rename = "@message")]
     message: String,
+    /// The error or warning whose summary the message is.
+    #[serde(default)]
+    diagnostic: Value,
+}
+
+impl Event {
+    /// The place and the detail, as in plain output. Empty for other events.
+    fn rest(&self) -> String {
+        let (detail, range) = (&self.diagnostic["detail"], &self.diagnostic["range"]);
+        let mut text = String::new();
+        if let (Some(file), Some(line)) =
+            (range["filename"].as_str(), range["start"]["line"].as_u64())
+        {
+            text = format!("\n\n  on {file} line {line}:");
+        }
+        if let Some(detail) = detail.as_str().filter(|detail| !detail.is_empty()) {
+            text = format!("{text}\n\n{detail}\n");
+        }
+        text
+    }
 }
 
 /// The log of a plan or an apply, as far as it was read.
@@ -136,7 +157,8 @@ impl StageLog {
         };
         output.event(text);
         // The message has escapes of its own, which JSON has hidden.
-        let message = strip_ansi_escapes::strip_str(&event.message);
+        let message = format!("{}{}", event.message, event.rest());
+        let message = strip_ansi_escapes::strip_str(message);
         for text in message.split('\n') {
             self.pass(text, false, output);
         }
@@ -217,6 +239,26 @@ mod tests {
         let all = lines(&[event, "\n{\"x\":1}\n"]);
         assert_eq!(all[1..], ["one", "two", "{\"x\":1}"]);
         assert!(all[0].starts_with("event "));
+    }
+
+    #[test]
+    fn a_structured_error_has_its_place_and_detail() {
+        let event = r#"{"@message":"Error: No","diagnostic":{"severity":"error","summary":"No","detail":"It \u001b[1mrefuses.\n\nMore.",
+            "range":{"filename":"main.tf","start":{"line":3}}}}"#;
+        let event = event.replace('\n', "");
+        let expected = [
+            "Error: No",
+            "",
+            "  on main.tf line 3:",
+            "",
+            "It refuses.",
+            "",
+            "More.",
+            "",
+        ];
+        assert_eq!(lines(&[&event, "\n"])[1..], expected);
+        let odd = r#"{"@message":"Error: No","diagnostic":[3]}"#;
+        assert_eq!(lines(&[odd, "\n"])[1..], ["Error: No"]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ async fn a_service_that_loses_most_of_its_instances_changes_nothing_until_it_is_
     );
     cts(&scene, &["task", "show", "pool"])
         .await
-        .well(&["Held", "web: 1 of 4 instances"]);
+        .well(&["Blocked", "web: 1 of 4 instances"]);
 
     // A restart is no way round it.
     let scene = scene.restart().await;
@@ -118,7 +118,7 @@ async fn a_service_that_loses_most_of_its_instances_changes_nothing_until_it_is_
     assert_eq!(scene.hold().await, Value::Null);
     cts(&scene, &["task", "release", "pool"])
         .await
-        .well(&["'pool' is not held"]);
+        .well(&["'pool' is not blocked"]);
     let json = cts(&scene, &["task", "release", "pool", "-o", "json"]).await;
     json.well(&["\"released\": false"]);
     cts(&scene, &["task", "release", "none"])
@@ -191,7 +191,7 @@ async fn a_replacement_of_a_blocked_task_waits_until_it_is_released() {
     let replaced = cts(&scene, &["task", "replace", "-auto-approve", &file]).await;
     replaced.well(&[
         "Task 'pool' replaced",
-        "Its run is held",
+        "Its run is blocked",
         "`cts task release pool`",
     ]);
     scene.site.wait_for_ids("pool", &all).await;

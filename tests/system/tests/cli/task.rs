@@ -15,6 +15,7 @@ mod real;
 mod replace;
 mod run;
 mod run_ids;
+mod tables;
 mod tls_words;
 
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};

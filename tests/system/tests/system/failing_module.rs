@@ -1,8 +1,9 @@
 //! A module that fails is tried three times, on a server once, and concerns no other task.
 
-use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Driver, Instance, Site, task};
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, task};
 use rstest::rstest;
+use serde_json::Value;
 
 #[rstest]
 #[tokio::test]
@@ -56,5 +57,83 @@ async fn all_attempts_make_one_event_and_other_tasks_go_on(
     assert_eq!(events[0]["success"], true);
     assert_eq!(cts.api.task_status("fragile").await["status"], "successful");
     assert_eq!(begun(&site.journal("fragile")), 2 + driver.attempts());
+    cts.stop().await;
+}
+
+/// A secret of the configuration.
+const TOKEN: &str = "b6aa2e57-9a1e-4bd5-8a0c-7e0f3c0d9f42";
+
+/// Errors whose summaries are general: of a condition, of a command and of a provider. With each its one line.
+const REASONS: [(&str, &str, &str); 3] = [
+    (
+        "condition",
+        "resource \"terraform_data\" \"a\" {\n  lifecycle {\n    precondition {\n      condition     = \
+         length(var.services) > 9\n      error_message = \"The firewall refuses port 4430 to b6aa2e57-9a1e-4bd5-8a0c-7e0f3c0d9f42. \
+         Its owners know why.\"\n    }\n  }\n}\n",
+        "Resource precondition failed (PLACE): The firewall refuses port 4430 to (hidden)",
+    ),
+    (
+        "command",
+        "resource \"terraform_data\" \"a\" {\n  provisioner \"local-exec\" {\n    command = \"echo 'The firewall refuses port \
+         4431 to b6aa2e57-9a1e-4bd5-8a0c-7e0f3c0d9f42.' >&2; exit 3\"\n  }\n}\n",
+        "local-exec provisioner error (PLACE): The firewall refuses port 4431 to (hidden)",
+    ),
+    (
+        "provider",
+        "data \"terraform_remote_state\" \"a\" {\n  backend = \"local\"\n  config  = { path = \"./missing\" }\n}\n",
+        "Unable to find remote state (PLACE): No stored state was found for the given workspace in the given backend",
+    ),
+];
+
+#[rstest]
+#[tokio::test]
+async fn the_reason_of_a_failure_has_the_words_of_its_author(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let consul = ConsulAgent::start().await;
+    let mut site = Site::with_driver(driver).await;
+    site.set_environment("CONSUL_HTTP_TOKEN", TOKEN);
+    let mut tasks = String::new();
+    for (name, module, _) in REASONS {
+        let module = format!("variable \"services\" {{\n  type = any\n}}\n\n{module}");
+        site.write(&format!("modules/{name}/main.tf"), &module);
+        tasks += &task(name, &format!("./modules/{name}"), &["web"], "");
+    }
+    site.configure(&consul.address(), Backend::Local, &tasks);
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let cts = Instance::start(&site).await;
+    for (name, _, line) in REASONS {
+        let reason = eventually(DEADLINE, async || {
+            let states = cts.api.get("/v1/overview/tasks").await;
+            let states = states["tasks"].as_array().unwrap().iter();
+            let mut states = states.filter(|task| task["name"] == name);
+            let state = states.next().map(|task| task["state"].clone());
+            let state = state.unwrap_or_default();
+            let text = state["text"].as_str().unwrap_or_default();
+            let has_failed = text.contains("rror") || text.contains("failed");
+            has_failed.then(|| text.to_owned()).ok_or(state)
+        })
+        .await;
+        let (before, after) = line.split_once("PLACE").unwrap();
+        assert!(reason.contains(before), "{reason}");
+        assert!(reason.contains(after), "{reason}");
+        let explained = cts.api.get(&format!("/v1/tasks/{name}/explain")).await;
+        let text = explained["explanation"]["state"]["text"].as_str();
+        assert!(text.unwrap().contains(after), "{explained}");
+        eventually(DEADLINE, async || {
+            let overview: Value = cts.api.get("/v1/overview").await;
+            let has_reason = overview["problems"].to_string().contains(after);
+            has_reason.then_some(()).ok_or(overview)
+        })
+        .await;
+        cts.until_logged(after).await;
+        let events = cts.api.wait_for_events(name, 1).await;
+        let message = events[0]["error"]["message"].as_str().unwrap();
+        assert!(
+            cts_core::runs::brief_newest_error(message).contains(after),
+            "{message}"
+        );
+    }
+    assert!(!cts.output().contains(TOKEN));
     cts.stop().await;
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::time_text::{local, moment};
-use crate::arguments::{Audit, Output};
+use crate::arguments::{Audit, Output, TableWidth};
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Audit) -> Result<(), ExitStatus> {
     let client = session.client(&options.query.client)?;
@@ -23,16 +23,18 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Audit) -> Result<()
             session.ui.result(&format!("{document:#}\n"));
         }
         Output::Table if records.is_empty() => session.ui.note("There are no such records."),
-        Output::Table => session.ui.result(&listing(&records)),
+        Output::Table => session
+            .ui
+            .result(&listing(&records, options.query.wide.width())),
     }
     Ok(())
 }
 
-fn listing(records: &[AuditRecord]) -> String {
+fn listing(records: &[AuditRecord], width: TableWidth) -> String {
     let header = [
         "NUMBER", "TIME", "CALLER", "ADDRESS", "ACTION", "TARGET", "OUTCOME", "DETAILS",
     ];
-    table(header, records.iter().map(row))
+    table(header, records.iter().map(row), width)
 }
 
 fn row(record: &AuditRecord) -> [String; 8] {
@@ -115,6 +117,6 @@ NUMBER  TIME  CALLER                               ADDRESS   ACTION       TARGET
 7             user alice of https://login.example  10.0.0.1  task.update  web            done              enabled=true, run=now
 6             anonymous                                      request      GET /v1/tasks  refused 50 times  without\\na credential
 ";
-        assert_eq!(listing(&[done, refused]), expected);
+        assert_eq!(listing(&[done, refused], TableWidth::Whole), expected);
     }
 }

@@ -4,10 +4,11 @@ use cts_api_client::Event;
 use cts_core::runs::brief_newest_error;
 use serde_json::{Value, json};
 
+use super::run_id::ShownIds;
 use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::time_text::{duration, local};
-use crate::arguments::{OneTask, Output};
+use crate::arguments::{OneTask, Output, TableWidth};
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = task;
@@ -24,16 +25,21 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
         Output::Table if status.events.is_empty() => {
             session.ui.note(&format!("'{name}' has not run yet."));
         }
-        Output::Table => session.ui.result(&listing(&status.events)),
+        Output::Table => {
+            let width = query.wide.width();
+            let ids = ShownIds::fetch(&client, width).await;
+            session.ui.result(&listing(&status.events, &ids, width));
+        }
     }
     Ok(())
 }
 
 /// A table of events; with the addresses of remote runs if there are any.
-fn listing(events: &[Event]) -> String {
+fn listing(events: &[Event], ids: &ShownIds, width: TableWidth) -> String {
+    let row = |event: &Event| row(event, ids);
     if events.iter().all(|event| event.remote_url.is_none()) {
         let header = ["STARTED", "TOOK", "RESULT", "RUN", "CAUSE", "ERROR"];
-        return table(header, events.iter().map(row));
+        return table(header, events.iter().map(row), width);
     }
     let row = |event: &Event| {
         let [started, took, result, run, cause, error] = row(event);
@@ -49,15 +55,15 @@ fn listing(events: &[Event]) -> String {
         "CAUSE",
         "ERROR",
     ];
-    table(header, events.iter().map(row))
+    table(header, events.iter().map(row), width)
 }
 
-fn row(event: &Event) -> [String; 6] {
+fn row(event: &Event, ids: &ShownIds) -> [String; 6] {
     [
         local(event.start_time),
         duration(event.end_time - event.start_time),
         result(event).to_owned(),
-        run_of(event).to_owned(),
+        ids.short(run_of(event)).to_owned(),
         cause_of(event),
         reason(event),
     ]

@@ -10,7 +10,7 @@ use super::session::{ExitStatus, Session};
 use super::state_text;
 use super::table::{sheet, table};
 use super::time_text::{local, moment};
-use crate::arguments::{OneTask, Output};
+use crate::arguments::{OneTask, Output, TableWidth};
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = task;
@@ -21,13 +21,13 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
         .map_err(|error| session.unanswered("explain", name, &error))?;
     let text = match query.output {
         Output::Json => format!("{:#}\n", json!(explanation)),
-        Output::Table => page(&explanation),
+        Output::Table => page(&explanation, query.wide.width()),
     };
     session.ui.result(&text);
     Ok(())
 }
 
-fn page(explanation: &Explanation) -> String {
+fn page(explanation: &Explanation, width: TableWidth) -> String {
     let state = explanation.state.as_ref();
     let obstacles: Vec<String> = explanation.obstacles.iter().map(obstacle).collect();
     let optional = [
@@ -70,6 +70,7 @@ fn page(explanation: &Explanation) -> String {
     let views = table(
         ["VIEW", "READ", "TRIGGERS", "CHANGED", "PROBLEM"],
         explanation.views.iter().map(view),
+        width,
     );
     format!("{sheet}\n{views}")
 }

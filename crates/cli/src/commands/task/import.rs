@@ -72,7 +72,7 @@ pub(super) async fn run(session: &mut Session<'_>, import: &Import) -> Result<()
             outcome,
         });
     }
-    report.show(session, import.query.output)
+    report.show(session, &import.query)
 }
 
 fn source(session: &mut Session<'_>, options: &SourceOptions) -> Result<ApiClient, ExitStatus> {

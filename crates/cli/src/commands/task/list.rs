@@ -1,81 +1,132 @@
 //! `cts task list`.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use cts_api_client::{CallError, CurrentState, Task, TaskStatus};
+use cts_api_client::{CallError, CurrentState, Task};
+use cts_proto::json::Word as _;
 use serde_json::{Map, Value, json};
 
 use super::session::{ExitStatus, Session};
 use super::state_text;
 use super::table::table;
-use crate::arguments::{Output, QueryOptions};
+use crate::arguments::{ListTasks, Output, TableWidth, TaskColumn};
 
 /// The status or state of a task that came after these were asked for, or whose server does not send states.
 const NOT_KNOWN: &str = "unknown";
 
-pub(super) async fn run(session: &mut Session<'_>, query: &QueryOptions) -> Result<(), ExitStatus> {
-    let client = session.client(&query.client)?;
+/// A task with its status and state at one moment.
+struct Listed {
+    task: Task,
+    status: String,
+    state: Option<CurrentState>,
+}
+
+pub(super) async fn run(session: &mut Session<'_>, options: &ListTasks) -> Result<(), ExitStatus> {
+    let client = session.client(&options.query.client)?;
     let answers = async {
-        let (tasks, statuses) = (client.tasks().await?, client.task_statuses().await?);
+        let (tasks, mut statuses) = (client.tasks().await?, client.task_statuses().await?);
         // Earlier versions, and Consul-Terraform-Sync, do not have them.
-        let states = match client.current_states().await {
-            Err(error) if error.is_unsupported() => BTreeMap::new(),
+        let mut states = match client.current_states().await {
+            Err(error) if error.is_unsupported() && options.states.is_empty() => BTreeMap::new(),
             states => states?,
         };
-        Ok::<_, CallError>((tasks, statuses, states))
+        let listed = tasks.into_iter().map(|task| Listed {
+            status: statuses
+                .remove(&task.name)
+                .map_or_else(|| NOT_KNOWN.to_owned(), |status| status.status),
+            state: states.remove(&task.name),
+            task,
+        });
+        Ok::<_, CallError>(listed.collect::<Vec<_>>())
     };
-    let (tasks, statuses, states) = answers.await.map_err(|error| {
+    let mut tasks = answers.await.map_err(|error| {
         let headline = "Error: unable to list the tasks";
         session.call_failed(headline, &error)
     })?;
-    let text = match query.output {
-        Output::Json => document(&tasks, &statuses, &states),
+    let is_empty = tasks.is_empty();
+    tasks.retain(|task| task.fits(options));
+    if let Some(column) = options.sort {
+        tasks.sort_by(|one, other| one.order(other, column));
+    }
+    let text = match options.query.output {
+        Output::Json => document(&tasks),
         Output::Table if tasks.is_empty() => {
-            session.ui.note("There are no tasks.");
+            let none = if is_empty {
+                "There are no tasks."
+            } else {
+                "There are no such tasks."
+            };
+            session.ui.note(none);
             return Ok(());
         }
-        Output::Table => rows(&tasks, &statuses, &states),
+        Output::Table => rows(&tasks, options.query.wide.width()),
     };
     session.ui.result(&text);
     Ok(())
 }
 
-fn status<'a>(task: &Task, statuses: &'a BTreeMap<String, TaskStatus>) -> &'a str {
-    statuses
-        .get(&task.name)
-        .map_or(NOT_KNOWN, |status| status.status.as_str())
+impl Listed {
+    /// Whether the options leave the task in the list.
+    fn fits(&self, options: &ListTasks) -> bool {
+        let word = self.state.as_ref().map(|state| state.name().word());
+        let is_state =
+            options.states.is_empty() || word.is_some_and(|it| options.states.contains(&it));
+        let text = options.filter.as_ref().map(|text| text.to_lowercase());
+        let is_named = text.is_none_or(|text| {
+            let fields = [
+                &self.task.name,
+                &trigger(&self.task.condition),
+                &self.task.module,
+            ];
+            fields
+                .iter()
+                .any(|field| field.to_lowercase().contains(&text))
+        });
+        is_state && is_named
+    }
+
+    fn order(&self, other: &Self, column: TaskColumn) -> Ordering {
+        let by_column = match column {
+            TaskColumn::Name => Ordering::Equal,
+            TaskColumn::State => self.state_name().cmp(&other.state_name()),
+            TaskColumn::Status => self.status.cmp(&other.status),
+            // As the words of the column: `no` before `yes`.
+            TaskColumn::Enabled => self.task.enabled.cmp(&other.task.enabled),
+            TaskColumn::Condition => {
+                trigger(&self.task.condition).cmp(&trigger(&other.task.condition))
+            }
+            TaskColumn::Module => self.task.module.cmp(&other.task.module),
+        };
+        by_column.then_with(|| self.task.name.cmp(&other.task.name))
+    }
+
+    fn state_name(&self) -> String {
+        let state = self.state.as_ref();
+        state.map_or_else(|| NOT_KNOWN.to_owned(), |state| state_text::name(state))
+    }
 }
 
-fn rows(
-    tasks: &[Task],
-    statuses: &BTreeMap<String, TaskStatus>,
-    states: &BTreeMap<String, CurrentState>,
-) -> String {
-    let rows = tasks.iter().map(|task| {
-        let state = states.get(&task.name);
+fn rows(tasks: &[Listed], width: TableWidth) -> String {
+    let rows = tasks.iter().map(|listed| {
+        let task = &listed.task;
         [
             task.name.clone(),
-            state.map_or_else(|| NOT_KNOWN.to_owned(), |state| state_text::name(state)),
-            status(task, statuses).to_owned(),
+            listed.state_name(),
+            listed.status.clone(),
             yes_or_no(task.enabled).to_owned(),
             trigger(&task.condition),
             task.module.clone(),
         ]
     });
-    table(
-        ["NAME", "STATE", "STATUS", "ENABLED", "CONDITION", "MODULE"],
-        rows,
-    )
+    let header = ["NAME", "STATE", "STATUS", "ENABLED", "CONDITION", "MODULE"];
+    table(header, rows, width)
 }
 
-fn document(
-    tasks: &[Task],
-    statuses: &BTreeMap<String, TaskStatus>,
-    states: &BTreeMap<String, CurrentState>,
-) -> String {
-    let tasks = tasks.iter().map(|task| {
-        let mut document = with_status(task, status(task, statuses));
-        if let Some(state) = states.get(&task.name) {
+fn document(tasks: &[Listed]) -> String {
+    let tasks = tasks.iter().map(|listed| {
+        let mut document = with_status(&listed.task, &listed.status);
+        if let Some(state) = &listed.state {
             document["state"] = json!(state);
         }
         document

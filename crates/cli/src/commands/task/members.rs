@@ -12,14 +12,14 @@ pub(super) async fn run(
 ) -> Result<(), ExitStatus> {
     let client = session.client(&command.place().client)?;
     match command {
-        SchedulerCommand::Workers(WorkersCommand::List { output, .. }) => {
+        SchedulerCommand::Workers(WorkersCommand::List { output, wide, .. }) => {
             let overview = client.overview().await.map_err(|error| {
                 let headline = "Error: unable to list the workers";
                 session.call_failed(headline, &error)
             })?;
             let queue = overview.queue.clone().unwrap_or_default();
             let text = output.output.text(
-                || workers::table(&overview.workers, &queue),
+                || workers::table(&overview.workers, &queue, wide.width()),
                 || workers::document(&overview.workers, &queue),
             );
             session.ui.result(&text);
@@ -28,13 +28,13 @@ pub(super) async fn run(
         SchedulerCommand::Workers(WorkersCommand::Drain { ids, wait, .. }) => {
             drain(session, &client, ids, *wait).await
         }
-        SchedulerCommand::Cluster(ClusterCommand::Status { output, .. }) => {
+        SchedulerCommand::Cluster(ClusterCommand::Status { output, wide, .. }) => {
             let configuration = client.cluster_configuration().await.map_err(|error| {
                 let headline = "Error: unable to get the cluster";
                 session.call_failed(headline, &error)
             })?;
             let text = output.output.text(
-                || cluster::table(&configuration),
+                || cluster::table(&configuration, wide.width()),
                 || cluster::document(&configuration),
             );
             session.ui.result(&text);

@@ -30,7 +30,7 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
             let document = json!({ "task": name, "released": hold.is_some(), "hold": hold });
             session.ui.result(&format!("{document:#}\n"));
         }
-        (Output::Table, None) => session.ui.note(&format!("'{name}' is not held")),
+        (Output::Table, None) => session.ui.note(&format!("'{name}' is not blocked")),
         (Output::Table, Some(hold)) => {
             session
                 .ui
@@ -38,6 +38,7 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
             let text = table(
                 ["SERVICE", "INSTANCES", "APPLIED"],
                 hold.losses.iter().map(row),
+                query.wide.width(),
             );
             session.ui.result(&text);
         }
@@ -53,7 +54,7 @@ fn row(loss: &Loss) -> [String; 3] {
     ]
 }
 
-/// Since when a task is held, and why.
+/// Since when a task is blocked, and why.
 pub(super) fn held(hold: &Hold) -> String {
     let since = moment(hold.since).map(|at| format!("since {}", local(at)));
     let mut lines: Vec<_> = since.into_iter().collect();

@@ -11,7 +11,7 @@ use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::task_file;
 use super::ui::on_one_line;
-use crate::arguments::{Output, Replace};
+use crate::arguments::{Output, Replace, TableWidth};
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<(), ExitStatus> {
     let output = options.query.output;
@@ -26,7 +26,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
         .map_err(|error| session.fail("Error: unable to read the task", &error.to_string()))?;
     let found = differences(&wanted, &here, true);
     if output == Output::Table {
-        show(session, name, &found);
+        show(session, name, &found, options.query.wide.width());
     }
     let replaces = !found.is_empty() && !options.dry_run;
     let mut held = None;
@@ -62,7 +62,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
 /// The note about a run that does not follow yet.
 pub(super) fn pending(name: &str, held: &str) -> String {
     format!(
-        "Its run is held: {}. The next run of '{name}' that may applies the declaration, and `cts task release {name}` \
+        "Its run is blocked: {}. The next run of '{name}' that may applies the declaration, and `cts task release {name}` \
          lets it go on",
         on_one_line(held)
     )
@@ -147,7 +147,7 @@ fn document(name: &str, found: &[Difference], replaced: bool, held: Option<&str>
     document
 }
 
-fn show(session: &mut Session<'_>, name: &str, found: &[Difference]) {
+fn show(session: &mut Session<'_>, name: &str, found: &[Difference], width: TableWidth) {
     if found.is_empty() {
         let note = format!("'{name}' is already as in the file");
         session.ui.note(&note);
@@ -160,7 +160,7 @@ fn show(session: &mut Session<'_>, name: &str, found: &[Difference]) {
             text(&difference.source),
         ]
     });
-    let text = table(["MEMBER", "NOW", "IN THE FILE"], rows);
+    let text = table(["MEMBER", "NOW", "IN THE FILE"], rows, width);
     session.ui.result(&text);
 }
 

@@ -4,6 +4,8 @@ use cts_api_client::{ApiClient, CallError, Run, RunQuery};
 
 use super::runs::{failed, unknown};
 use super::session::{ExitStatus, Session};
+use super::table::{RUN_ID_SHOWN, short_id};
+use crate::arguments::TableWidth;
 
 /// Characters of a whole id.
 const WHOLE: usize = 36;
@@ -12,7 +14,33 @@ const WHOLE: usize = 36;
 const NEWEST: u32 = 1000;
 
 /// Runs that an ambiguous beginning names.
-const NAMED: usize = 3;
+const NAMED: usize = 10;
+
+/// The runs whose beginnings are looked for: ids of a table are as short as these allow.
+pub(super) struct ShownIds(Vec<String>);
+
+impl ShownIds {
+    /// Reads the runs if ids are shortened. Without an answer, ids stay whole.
+    pub(super) async fn fetch(client: &ApiClient, width: TableWidth) -> Self {
+        if !width.shortens() {
+            return Self(Vec::new());
+        }
+        let page = client.runs(&newest()).await;
+        let runs = page.map(|page| page.runs).unwrap_or_default().into_iter();
+        Self(runs.map(|run| run.id.clone()).collect())
+    }
+
+    pub(super) fn short<'i>(&self, id: &'i str) -> &'i str {
+        short_id(id, &self.0, RUN_ID_SHOWN)
+    }
+}
+
+fn newest() -> RunQuery {
+    RunQuery {
+        limit: Some(NEWEST),
+        ..RunQuery::default()
+    }
+}
 
 /// The run with this id, or the only one whose id begins so.
 pub(super) async fn find(
@@ -60,21 +88,18 @@ pub(super) async fn only(
     client: &ApiClient,
     beginning: &str,
 ) -> Result<String, ExitStatus> {
-    let query = RunQuery {
-        limit: Some(NEWEST),
-        ..RunQuery::default()
-    };
-    let page = client.runs(&query).await;
+    let page = client.runs(&newest()).await;
     let page = page.map_err(|error| failed(session, "list runs", &error))?;
-    let ids = page.runs.iter().map(|run| run.id.as_str());
-    let found: Vec<&str> = ids.filter(|id| id.starts_with(beginning)).collect();
+    let runs = page.runs.iter();
+    let found: Vec<&Run> = runs.filter(|run| run.id.starts_with(beginning)).collect();
     match found.as_slice() {
-        [only] => Ok((*only).to_owned()),
+        [only] => Ok(only.id.clone()),
         [] => Err(unknown(session, beginning)),
         several => {
             let number = several.len();
             let headline = format!("Error: '{beginning}' is the beginning of {number} runs");
-            let named = several.iter().take(NAMED).copied();
+            let named = several.iter().take(NAMED);
+            let named = named.map(|run| format!("{} of {}", run.id, run.task_name));
             let named = named.collect::<Vec<_>>().join(", ");
             let rest = if number > NAMED { ", …" } else { "" };
             Err(session.fail(&headline, &format!("{named}{rest}")))

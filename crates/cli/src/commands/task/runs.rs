@@ -2,18 +2,18 @@
 
 use clap::ValueEnum as _;
 use cts_api_client::{CallError, Run, RunQuery};
-use cts_core::runs::folded_error;
+use cts_core::runs::{first_sentence, folded_error};
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{Diagnostic, RemoteRun, ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
 use super::attempts;
-use super::run_id::find;
+use super::run_id::{ShownIds, find};
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{duration, local, moment, steps};
-use crate::arguments::{ListRuns, Output, QueryOptions};
+use crate::arguments::{ListRuns, Output, QueryOptions, TableWidth};
 
 /// Runs `cts runs list`.
 pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
@@ -33,7 +33,9 @@ pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result
         }
         Output::Table if runs.runs.is_empty() => session.ui.note("There are no such runs."),
         Output::Table => {
-            session.ui.result(&listing(&runs.runs));
+            let width = options.query.wide.width();
+            let ids = ShownIds::fetch(&client, width).await;
+            session.ui.result(&listing(&runs.runs, &ids, width));
         }
     }
     Ok(())
@@ -67,7 +69,8 @@ pub(super) fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -
 }
 
 /// A table of runs; with remote runs if there are any.
-fn listing(runs: &[Run]) -> String {
+fn listing(runs: &[Run], ids: &ShownIds, width: TableWidth) -> String {
+    let row = |run: &Run| row(run, ids);
     let header = [
         "ID",
         "TASK",
@@ -78,7 +81,7 @@ fn listing(runs: &[Run]) -> String {
         "RESOURCES",
     ];
     if runs.iter().all(|run| run.remote_run.is_none()) {
-        return table(header, runs.iter().map(row));
+        return table(header, runs.iter().map(row), width);
     }
     let [id, task, kind, status, queued, took, resources] = header;
     let header = [
@@ -101,13 +104,13 @@ fn listing(runs: &[Run]) -> String {
         } = run.remote_run.clone().unwrap_or_default();
         [id, task, kind, status, queued, took, resources, remote, url]
     };
-    table(header, runs.iter().map(row))
+    table(header, runs.iter().map(row), width)
 }
 
-fn row(run: &Run) -> [String; 7] {
+fn row(run: &Run, ids: &ShownIds) -> [String; 7] {
     let resources = run.details.as_ref().and_then(|details| details.resources);
     [
-        run.id.clone(),
+        ids.short(&run.id).to_owned(),
         run.task_name.clone(),
         run.kind().word(),
         run.status().word(),
@@ -239,9 +242,10 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     entries.filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Diagnostics in one line each; equal ones, as of the instances of one resource, are counted.
+/// Diagnostics in one line each, with the first sentence of the detail; equal ones, as of the instances of one resource,
+/// are counted.
 fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
-    let mut lines: Vec<(String, usize)> = Vec::new();
+    let mut lines: Vec<(String, usize, String)> = Vec::new();
     for it in diagnostics {
         let place = match (it.file.as_str(), it.line) {
             ("", _) => String::new(),
@@ -249,16 +253,20 @@ fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
             (file, line) => format!(" ({file}:{line})"),
         };
         let line = format!("{}: {}{place}", it.severity().word(), it.summary);
-        match lines.iter_mut().find(|(other, _)| *other == line) {
-            Some((_, number)) => *number += 1,
-            None => lines.push((line, 1)),
+        match lines.iter_mut().find(|(other, ..)| *other == line) {
+            Some((_, number, _)) => *number += 1,
+            None => lines.push((line, 1, first_sentence(&it.detail))),
         }
     }
     let lines = lines.into_iter();
     lines
-        .map(|(line, number)| match number {
-            1 => line,
-            number => format!("{line} ({number} times)"),
+        .map(|(line, number, detail)| {
+            let times = match number {
+                1 => String::new(),
+                number => format!(" ({number} times)"),
+            };
+            let colon = if detail.is_empty() { "" } else { ": " };
+            format!("{line}{times}{colon}{detail}")
         })
         .collect()
 }

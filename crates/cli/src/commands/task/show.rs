@@ -76,7 +76,7 @@ fn entries(
         entries.push(("Deletion", text));
     }
     let hold = status.hold.as_ref();
-    entries.extend(hold.map(|hold| ("Held", held(hold))));
+    entries.extend(hold.map(|hold| ("Blocked", held(hold))));
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
     match status.events.first() {
         None => entries.push(("Last run", "none yet".to_owned())),

@@ -11,7 +11,7 @@ use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{local, moment};
 use super::ui::on_one_line;
-use crate::arguments::{KeptState, Output, State};
+use crate::arguments::{KeptState, Output, State, WideOption};
 
 /// The decision that the options give.
 fn decision(options: &State) -> Option<StateDecision<'_>> {
@@ -47,9 +47,9 @@ async fn one(
                 .map_err(|error| session.unanswered("decide about the state of", name, &error))?;
             if let Some(hold) = &status.hold {
                 show_hold(session, name, hold);
-                session
-                    .ui
-                    .output("The decision is stored, and a run that the block does not hold carries it out.");
+                session.ui.output(
+                    "The decision is stored, and a run that is not blocked carries it out.",
+                );
             }
             if !is_approved(session, &state, decision).await? {
                 return Ok(());
@@ -91,7 +91,9 @@ async fn all(
         session
             .ui
             .note("No task waits for a decision about its state");
-    } else if !options.auto_approve && !are_approved(session, &refused, decision).await? {
+    } else if !options.auto_approve
+        && !are_approved(session, &refused, decision, options.query.wide).await?
+    {
         return Ok(());
     }
     let mut decided = Vec::new();
@@ -127,6 +129,7 @@ async fn are_approved(
     session: &mut Session<'_>,
     refused: &[KnownState],
     decision: StateDecision<'_>,
+    wide: WideOption,
 ) -> Result<bool, ExitStatus> {
     let rows = refused.iter().map(|state| {
         let reason = state.conflict.as_ref().map(|conflict| &*conflict.reason);
@@ -135,7 +138,9 @@ async fn are_approved(
             on_one_line(reason.unwrap_or_default()).into_owned(),
         ]
     });
-    session.ui.output(&table(["TASK", "REFUSED"], rows));
+    session
+        .ui
+        .output(&table(["TASK", "REFUSED"], rows, wide.width()));
     let (which, consequence) = match decision {
         StateDecision::Keep("old") => (
             "the states of the old backend",

@@ -14,7 +14,7 @@ use super::session::{ExitStatus, Session};
 use super::state_text;
 use super::table::{sheet, table};
 use super::time_text::{local, moment};
-use crate::arguments::{Output, Status};
+use crate::arguments::{Output, QueryOptions, Status, TableWidth};
 
 /// Time between two screens of `-watch`.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 pub(super) async fn run(session: &mut Session<'_>, options: &Status) -> Result<(), ExitStatus> {
     let output = options.query.output;
     let client = session.client(&options.query.client)?;
-    let text = screen(session, &client, output).await?;
+    let text = screen(session, &client, &options.query).await?;
     session.ui.result(&text);
     if !options.watch {
         return Ok(());
@@ -38,7 +38,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Status) -> Result<(
     loop {
         tokio::time::sleep(AGAIN).await;
         // A failure has been shown; the next screen may succeed.
-        if let Ok(text) = screen(session, &client, output).await {
+        if let Ok(text) = screen(session, &client, &options.query).await {
             session.ui.result(&format!("{before}{text}"));
         }
     }
@@ -47,16 +47,19 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Status) -> Result<(
 async fn screen(
     session: &mut Session<'_>,
     client: &ApiClient,
-    output: Output,
+    query: &QueryOptions,
 ) -> Result<String, ExitStatus> {
     let overview = client.overview().await.map_err(|error| {
         let headline = "Error: unable to get the status";
         session.call_failed(headline, &error)
     })?;
-    Ok(output.text(|| page(&overview), || json!(overview)))
+    let width = query.wide.width();
+    Ok(query
+        .output
+        .text(|| page(&overview, width), || json!(overview)))
 }
 
-fn page(overview: &Overview) -> String {
+fn page(overview: &Overview, width: TableWidth) -> String {
     let mut entries = vec![
         ("Cluster", cluster(overview)),
         ("Workers", workers(overview)),
@@ -70,14 +73,18 @@ fn page(overview: &Overview) -> String {
         ("Consul", consul(overview.data.as_ref())),
         ("Tasks", tasks(overview)),
     ]);
-    format!("{}\n{}", problems(overview), sheet(entries))
+    format!("{}\n{}", problems(overview, width), sheet(entries))
 }
 
-fn problems(overview: &GetOverviewResponse) -> String {
+fn problems(overview: &GetOverviewResponse, width: TableWidth) -> String {
     if overview.problems.is_empty() {
         return "No problems.\n".to_owned();
     }
-    let mut text = table(["TASK", "PROBLEM"], overview.problems.iter().map(row));
+    let mut text = table(
+        ["TASK", "PROBLEM"],
+        overview.problems.iter().map(row),
+        width,
+    );
     if overview.more_problems > 0 {
         text = format!("{text}and {} more problems\n", overview.more_problems);
     }
@@ -186,7 +193,7 @@ mod tests {
 
     fn shown(overview: &GetOverviewResponse) -> String {
         let sent: Value = json!(overview);
-        page(&serde_json::from_value(sent).unwrap())
+        page(&serde_json::from_value(sent).unwrap(), TableWidth::Whole)
     }
 
     #[test]

@@ -1,27 +1,64 @@
 //! Text in columns.
 
+mod fit;
+mod short_id;
+#[cfg(test)]
+mod tests;
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+pub(crate) use self::short_id::RUN_ID_SHOWN;
+pub use self::short_id::short_id;
 use super::ui::on_one_line;
+use crate::arguments::TableWidth;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
 
-/// The rows below `header`, each column as wide as its widest cell. Control characters are escaped.
+/// The rows below `header`, each column as wide as its widest cell, and the whole as wide as `width` allows. Control
+/// characters are escaped.
 pub fn table<const COLUMNS: usize>(
     header: [&str; COLUMNS],
     rows: impl IntoIterator<Item = [String; COLUMNS]>,
+    width: TableWidth,
 ) -> String {
     let mut cells = vec![header.map(str::to_owned)];
     cells.extend(
         rows.into_iter()
             .map(|row| row.map(|cell| on_one_line(&cell).into_owned())),
     );
+    match width {
+        TableWidth::Whole => counted(&cells),
+        TableWidth::Wide => drawn(cells),
+        TableWidth::Columns(columns) => {
+            fit::fit(&mut cells, columns);
+            drawn(cells)
+        }
+    }
+}
+
+/// Cells as wide as their number of characters: files have no display width.
+fn counted<const COLUMNS: usize>(cells: &[[String; COLUMNS]]) -> String {
     let mut widths = [0; COLUMNS];
-    for row in &cells {
+    for row in cells {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
         }
     }
     lines(cells.iter().map(|row| line(row, &widths)))
+}
+
+/// Cells as wide as a terminal shows them.
+fn drawn<const COLUMNS: usize>(cells: Vec<[String; COLUMNS]>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .add_rows(cells);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt() + "\n"
 }
 
 /// A name and a value on each line, the values below each other. A value of several lines stays below
@@ -54,27 +91,4 @@ fn line<const COLUMNS: usize>(row: &[String; COLUMNS], widths: &[usize; COLUMNS]
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["é", "long cell"], ["\u{1b}[1m", ""]].map(|row| row.map(str::to_owned));
-        let expected = "NAME       B\né          long cell\n\\u{1b}[1m\n";
-        assert_eq!(table(["NAME", "B"], rows), expected);
-    }
-
-    #[test]
-    fn values_stand_below_each_other() {
-        let text = sheet([
-            ("Name", "web".to_owned()),
-            ("Last error", "one\r\n  two\n".to_owned()),
-            ("Empty", String::new()),
-        ]);
-        let expected = "Name:        web\nLast error:  one\n               two\nEmpty:\n";
-        assert_eq!(text, expected);
-    }
 }

@@ -1,12 +1,12 @@
 //! Findings as a table and as a document.
 
-use cts_cli::{on_one_line, table};
+use cts_cli::{TableWidth, on_one_line, table};
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Grade, worst};
 
 /// The table; below a finding stands what to do.
-pub(super) fn text(findings: &[Finding]) -> String {
+pub(super) fn text(findings: &[Finding], width: TableWidth) -> String {
     let rows = findings.iter().map(|finding| {
         [
             finding.grade.word().to_owned(),
@@ -14,7 +14,7 @@ pub(super) fn text(findings: &[Finding]) -> String {
             finding.found.clone(),
         ]
     });
-    let table = table(["RESULT", "CHECK", "FOUND"], rows);
+    let table = table(["RESULT", "CHECK", "FOUND"], rows, width);
     let remedies = [None]
         .into_iter()
         .chain(findings.iter().map(|finding| finding.remedy.as_deref()));

@@ -23,7 +23,7 @@ impl LeaderLoop {
                 .run_changed(run, task, kind, RunStatus::Cancelled);
         }
         if enqueued.refused.is_some() {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %request.run, "a run that was to follow is held, and the task owes it");
+            tracing::info!(target: "ctrl", task_name = %task, run.id = %request.run, "a run that was to follow is blocked, and the task owes it");
             self.context
                 .notifier
                 .run_changed(request.run, task, request.kind, RunStatus::Failed);
@@ -121,7 +121,7 @@ impl LeaderLoop {
     fn note_hold(&mut self, task: &TaskName, losses: &str) {
         let decision = Decision::Held(losses.to_owned());
         if self.planner.last_decision(task) != Some(&decision) {
-            tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is held: it would lose more than it may; release it, or wait until the instances are back");
+            tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is blocked: it would lose more than it may; release it, or wait until the instances are back");
         }
         self.context.first_pass.ended(task, true);
         self.decide(task, decision);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, executable, link};
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -73,6 +73,7 @@ pub(crate) struct Call {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     input: String,
+    columns: u16,
     directory: TempDir,
 }
 
@@ -84,6 +85,7 @@ impl Call {
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             environment: vec![("TZ".to_owned(), "UTC".to_owned())],
             input: String::new(),
+            columns: 0,
             directory: tempfile::tempdir().unwrap(),
         }
     }
@@ -110,6 +112,12 @@ impl Call {
     /// Gives this on standard input, which then ends.
     pub(crate) fn input(mut self, text: &str) -> Self {
         text.clone_into(&mut self.input);
+        self
+    }
+
+    /// Gives the terminal of a dialogue so many columns; otherwise it has no size.
+    pub(crate) const fn columns(mut self, columns: u16) -> Self {
+        self.columns = columns;
         self
     }
 
@@ -185,7 +193,13 @@ impl Call {
     /// Calls on a terminal like [`Call::talk`], with any end. Keys such as Ctrl-C do what they do in a shell. All of
     /// the terminal is in `stdout`.
     pub(crate) async fn dialogue(self, dialogue: &[(&str, &str)]) -> Said {
-        let terminal = openpty(None, None).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: self.columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let terminal = openpty(Some(&size), None).unwrap();
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait"]);
         self.describe(command.arg(&self.program));

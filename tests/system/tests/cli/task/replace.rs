@@ -90,7 +90,7 @@ async fn a_run_that_is_held_is_no_error() {
         .await;
     assert_eq!(said.code, Some(0), "{said}");
     said.stderr_has([
-        "Its run is held: api has 0 of the 4 instances",
+        "Its run is blocked: api has 0 of the 4 instances",
         "`cts task release web`",
     ]);
 }

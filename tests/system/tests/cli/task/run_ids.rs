@@ -25,7 +25,10 @@ async fn the_beginning_of_an_id_is_enough() {
     let server = Conversation::with([unknown(), list(&["id-2", "id-1"])]).await;
     let said = server.run(call(), &[BEGINNING, ALL]).await;
     assert_eq!(said.code, Some(11), "{said}");
-    said.stderr_has(["'id-' is the beginning of 2 runs", "id-2, id-1"]);
+    said.stderr_has([
+        "'id-' is the beginning of 2 runs",
+        "id-2 of web, id-1 of web",
+    ]);
     let server = Conversation::with([unknown(), list(&["other"])]).await;
     let said = server.run(call(), &[BEGINNING, ALL]).await;
     assert_snapshot!("runs_show_unknown", said);

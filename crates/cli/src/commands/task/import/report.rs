@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::arguments::Output;
+use crate::arguments::{Output, QueryOptions, TableWidth};
 use crate::commands::task::differences::Difference;
 use crate::commands::task::session::{ExitStatus, Session};
 use crate::commands::task::table::table;
@@ -105,14 +105,18 @@ impl Report {
     }
 
     /// Prints it, and fails if a task is not here as it is at the source.
-    pub(super) fn show(&self, session: &mut Session<'_>, output: Output) -> Result<(), ExitStatus> {
-        match output {
+    pub(super) fn show(
+        &self,
+        session: &mut Session<'_>,
+        query: &QueryOptions,
+    ) -> Result<(), ExitStatus> {
+        match query.output {
             Output::Json => session.ui.result(&format!("{:#}\n", self.document())),
             Output::Table if self.tasks.is_empty() => {
                 session.ui.note("The source has no tasks.");
             }
             Output::Table => {
-                session.ui.result(&self.rows());
+                session.ui.result(&self.rows(query.wide.width()));
                 let counts: Vec<String> = self
                     .counts()
                     .map(|(result, count)| format!("{count} {result}"))
@@ -130,7 +134,7 @@ impl Report {
         Err(session.fail(&headline, ""))
     }
 
-    fn rows(&self) -> String {
+    fn rows(&self, width: TableWidth) -> String {
         let rows = self.tasks.iter().map(|task| {
             let outcome = &task.outcome;
             [
@@ -139,7 +143,7 @@ impl Report {
                 outcome.details(),
             ]
         });
-        table(["TASK", "RESULT", "DETAILS"], rows)
+        table(["TASK", "RESULT", "DETAILS"], rows, width)
     }
 
     /// The results that there are.

@@ -1,0 +1,10 @@
+//! Commands that README and the documents print, run as they stand there.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+
+mod backup;
+mod blocks;
+mod cluster;
+mod first_day;
+mod jobs;
+mod terminal;
+mod tokens;
