@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cts_cli::{
     ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, LogLines, Scheduler,
-    ServiceCommand, Start, Watcher, Worker, load, say,
+    ServiceCommand, ServiceRole, Start, Watcher, Worker, load, say,
 };
 use cts_config::Config;
 use cts_core::{Chain, Clock, SystemClock};
@@ -30,7 +30,7 @@ use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::telemetry::Observation;
 use crate::services::waiting::Patience;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
-use crate::services::{settings, single, unsafe_settings};
+use crate::services::{listeners, settings, single, unsafe_settings};
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
 pub fn run_program() -> ExitCode {
@@ -258,6 +258,7 @@ async fn begin(
         return Box::pin(pass).await;
     }
     let config = &config;
+    let grpc_of = |role, given| listeners::of_role(role, given, &config.services.listen);
     match command {
         ServiceCommand::Start(start) => {
             let options = StartOptions {
@@ -289,7 +290,8 @@ async fn begin(
         }
         ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
             let observation = Observation::begin(config, process_env, "watcher", relay).await?;
-            single::run_watcher(config, process_env, grpc_address, observation, end).await
+            let grpc = grpc_of(ServiceRole::Watcher, grpc_address);
+            single::run_watcher(config, process_env, grpc, observation, end).await
         }
         ServiceCommand::Scheduler(Scheduler {
             grpc_address,
@@ -301,7 +303,7 @@ async fn begin(
                 config,
                 process_env,
                 &watchers,
-                grpc_address,
+                grpc_of(ServiceRole::Scheduler, grpc_address),
                 observation,
                 end,
             );
@@ -319,7 +321,7 @@ async fn begin(
                 process_env,
                 &schedulers.schedulers,
                 working_dir,
-                grpc_address,
+                grpc_of(ServiceRole::Worker, grpc_address),
                 observation,
                 ShutdownTokens {
                     drain: end,
@@ -342,7 +344,7 @@ async fn begin(
                 process_env,
                 schedulers,
                 api,
-                grpc_address,
+                grpc_of(ServiceRole::Gateway, grpc_address),
                 observation,
                 end,
             )
