@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod lenient;
 mod trust;

@@ -33,7 +33,8 @@ const CLIENTS: ClientLimit = ClientLimit {
 pub struct Observation {
     telemetry: Telemetry,
     socket: Option<TcpListener>,
-    require_auth: bool,
+    /// Whether metrics need a credential.
+    protected: bool,
     browsers: Browsers,
     certificates: Certificates,
     pub(crate) calls: CallMetrics,
@@ -84,7 +85,7 @@ impl Observation {
         Ok(Self {
             socket,
             certificates,
-            require_auth: config.security.require_auth,
+            protected: config.protects_metrics(),
             browsers: access::browsers(&config.security),
             ..begun
         })
@@ -99,7 +100,7 @@ impl Observation {
             readiness: Readiness::starting(),
             telemetry,
             socket: None,
-            require_auth: false,
+            protected: false,
             browsers: Browsers::default(),
         }
     }
@@ -157,7 +158,7 @@ impl Observation {
             tls,
             limiter: ClientLimiter::new(CLIENTS),
             access: ScrapeAccess {
-                required: self.require_auth,
+                required: self.protected,
                 authenticator,
             },
             browsers: std::mem::take(&mut self.browsers),
