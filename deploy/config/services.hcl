@@ -3,6 +3,12 @@ services {
   watchers   = ["127.0.0.1:8561"]
   schedulers = ["127.0.0.1:8560"]
 
+  # Each service listens on this machine alone. For services on several machines, see deploy/README.md:
+  # listen {
+  #   watcher   = "0.0.0.0:8561"
+  #   scheduler = "0.0.0.0:8560"
+  # }
+
   # The certificate of each service is in a directory of its own: its `services.tls` is in /etc/cts.d/<service>/tls.hcl.
   # The API has the certificate of the gateway: gateway.hcl.
 }

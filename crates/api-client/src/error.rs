@@ -15,6 +15,9 @@ const BODY_SHOWN: usize = 2_000;
 const NO_CREDENTIAL: &str =
     "give a valid token with -token-file or CTS_TOKEN, or a client certificate with a role";
 
+const NO_AUTH: &str =
+    "the server requires no credentials, so it keeps no audit records: see docs/access.md";
+
 const NO_RIGHT: &str = "name another token with -token-file or CTS_TOKEN: one with the role that this needs, and for this task";
 
 /// A client cannot be made.
@@ -202,7 +205,11 @@ impl CallError {
         let (secure, source) = match self {
             Self::Transport { secure, source, .. } => (secure, source),
             Self::Refused(Refusal { status: 401, .. }) => return Some(NO_CREDENTIAL),
-            Self::Refused(Refusal { status: 403, .. }) => return Some(NO_RIGHT),
+            Self::Refused(refusal) if refusal.status == 403 => {
+                let message = refusal.message.as_deref().unwrap_or_default();
+                let is_setting = message.contains("security.require_auth");
+                return Some(if is_setting { NO_AUTH } else { NO_RIGHT });
+            }
             _ => return None,
         };
         if *secure {
@@ -331,6 +338,21 @@ mod tests {
             assert_eq!(refusal.text(ErrorForm::New), new);
             assert_eq!(refusal.text(ErrorForm::Legacy), legacy);
         }
+    }
+
+    #[test]
+    fn a_token_is_no_remedy_for_records_that_do_not_exist() {
+        let hint = |message| {
+            let refusal = refusal(Some(message), None, "");
+            let refused = CallError::Refused(Refusal {
+                status: 403,
+                ..refusal
+            });
+            refused.hint().unwrap()
+        };
+        assert!(hint("the credential does not allow this").contains("another token"));
+        let off = hint("the audit records need authentication (security.require_auth)");
+        assert!(!off.contains("token"), "{off}");
     }
 
     #[test]

@@ -176,4 +176,11 @@ impl Config {
         };
         self.scheduler.on_takeover.unwrap_or(default)
     }
+
+    /// Whether `/metrics` of `telemetry.listen` needs a credential: where the API does, and where services ask their
+    /// clients for certificates (docs/telemetry.md#access).
+    pub fn protects_metrics(&self) -> bool {
+        let tls = self.services.tls.as_ref();
+        self.security.require_auth || tls.is_some_and(|tls| tls.verify_incoming)
+    }
 }

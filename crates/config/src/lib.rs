@@ -27,7 +27,7 @@ pub use blocks::gateway::{ForwardedHeader, GatewayConfig, GatewayMode};
 pub use blocks::high_availability::{HaStorage, HighAvailability};
 pub use blocks::scheduler::{OnTakeover, SchedulerConfig};
 pub use blocks::security::{AuditConfig, KeyFileError, OidcConfig, SecurityConfig};
-pub use blocks::services::{ServicesConfig, ServicesTls};
+pub use blocks::services::{ListenConfig, ServicesConfig, ServicesTls};
 pub use blocks::syslog::{SyslogConfig, SyslogFacility};
 pub use blocks::telemetry::{OtlpConfig, OtlpSignals, TelemetryConfig};
 pub use blocks::terraform_cloud::{CloudWorkspaces, TerraformCloudDriver};

@@ -8,6 +8,7 @@ mod peer_log;
 mod probe;
 mod resolve;
 mod roster;
+mod warm_up;
 
 use parking_lot::RwLock;
 use std::fmt;
@@ -34,9 +35,18 @@ use crate::tls::ClientTls;
 pub struct Peers {
     healthy: watch::Receiver<Arc<[Peer]>>,
     conditions: watch::Receiver<Arc<[PeerCondition]>>,
+    unfit: watch::Receiver<Option<Peer>>,
     balanced: Channel,
     /// Keeps the list of a fixed peer from ending.
     _fixed: Option<Arc<watch::Sender<Arc<[Peer]>>>>,
+}
+
+/// Whatever the driver knows, for the handles.
+#[derive(Debug)]
+struct Published {
+    healthy: watch::Sender<Arc<[Peer]>>,
+    conditions: watch::Sender<Arc<[PeerCondition]>>,
+    unfit: watch::Sender<Option<Peer>>,
 }
 
 /// Intervals and time limits of health checks and look-ups.
@@ -107,20 +117,25 @@ impl Peers {
             });
         }
         let (balanced, feed) = EndpointUpdates::new();
-        let (published, healthy) = watch::channel(Arc::default());
+        let (healthy_tx, healthy) = watch::channel(Arc::default());
         let (conditions_tx, conditions) = watch::channel(Arc::default());
+        let (unfit_tx, unfit) = watch::channel(None);
         let driver = PeersDriver::new(
             service,
             addresses,
             tls.map(ClientTls::subscribe),
-            published,
-            conditions_tx,
-            feed,
+            Published {
+                healthy: healthy_tx,
+                conditions: conditions_tx,
+                unfit: unfit_tx,
+            },
+            (balanced.clone(), feed),
             clock,
         );
         let peers = Self {
             healthy,
             conditions,
+            unfit,
             balanced,
             _fixed: None,
         };
@@ -132,9 +147,11 @@ impl Peers {
         let peer = Peer::fixed("fixed", channel.clone());
         let (published, healthy) = watch::channel(Arc::from([peer]));
         let (_ended, conditions) = watch::channel(Arc::default());
+        let (_ended, unfit) = watch::channel(None);
         Self {
             healthy,
             conditions,
+            unfit,
             balanced: channel,
             _fixed: Some(Arc::new(published)),
         }
@@ -153,6 +170,11 @@ impl Peers {
     /// for no socket. Empty before the driver runs, and for a fixed peer.
     pub fn conditions(&self) -> Arc<[PeerCondition]> {
         Arc::clone(&self.conditions.borrow())
+    }
+
+    /// A peer that answers that it does not serve, while no peer is healthy. The peer itself knows the reason.
+    pub fn unfit(&self) -> Option<Peer> {
+        self.unfit.borrow().clone()
     }
 
     /// Waits until each peer was checked, and returns their conditions. Needs a time limit, and the driver.

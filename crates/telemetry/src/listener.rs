@@ -50,7 +50,7 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 pub struct Listener {
     /// The bound socket.
     pub socket: TcpListener,
-    /// The certificate to show; `None` for plain HTTP. Clients are asked for certificates as it says.
+    /// The certificate to show; `None` for plain HTTP. Clients that show a certificate are checked as it says.
     pub tls: Option<ServerTls>,
     /// How many clients it takes.
     pub limiter: ClientLimiter,
@@ -157,8 +157,8 @@ fn opening(tls: Option<ServerTls>) -> OpenConnection<Stream> {
         return Box::new(|stream| Box::pin(ready(Ok(Stream::Plain(stream)))));
     };
     Box::new(move |stream| {
-        // The files are those of gRPC, which speaks HTTP/2 alone.
-        let acceptor = TlsAcceptor::from(tls.current_with(&["http/1.1"]));
+        // The files are those of gRPC, which speaks HTTP/2 alone. Probes have no certificate.
+        let acceptor = TlsAcceptor::from(tls.lenient(&["http/1.1"]));
         Box::pin(async move { Ok(Stream::Tls(Box::new(acceptor.accept(stream).await?))) })
     })
 }

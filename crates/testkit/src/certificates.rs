@@ -32,8 +32,18 @@ pub struct KeyPairFiles {
 impl Authority {
     /// A new one.
     pub fn new() -> Self {
-        let key = KeyPair::generate().expect("keys can be made");
+        Self::of(CertificateParams::default())
+    }
+
+    /// One that ended at the beginning of this day.
+    pub fn ended_at((year, month, day): (i32, u8, u8)) -> Self {
         let mut params = CertificateParams::default();
+        params.not_after = date_time_ymd(year, month, day);
+        Self::of(params)
+    }
+
+    fn of(mut params: CertificateParams) -> Self {
+        let key = KeyPair::generate().expect("keys can be made");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).expect("the parameters are sound");
         Self {

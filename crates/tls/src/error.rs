@@ -3,8 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, SecondsFormat};
 use rustls::pki_types::pem;
 use rustls::server::VerifierBuilderError;
+
+use crate::validity::Validity;
 
 /// The TLS settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +78,16 @@ pub enum TlsError {
         /// Why.
         source: rustls::Error,
     },
+    /// A certificate has ended, and its predecessor has not.
+    #[error("the certificate of {} in {} ended at {end}, and the earlier one is still valid", subject, path.display())]
+    Ended {
+        /// The file.
+        path: PathBuf,
+        /// Subject of the certificate.
+        subject: String,
+        /// Its end.
+        end: String,
+    },
     /// The cryptography has no protocol version in common with what is asked of it.
     #[error("TLS cannot be set up")]
     SetUp(#[source] rustls::Error),
@@ -84,6 +97,18 @@ pub enum TlsError {
 }
 
 impl TlsError {
+    pub(crate) fn ended(life: Validity) -> Self {
+        let Validity {
+            path, subject, end, ..
+        } = life;
+        let end = DateTime::from_timestamp(end, 0).unwrap_or_default();
+        Self::Ended {
+            path,
+            subject,
+            end: end.to_rfc3339_opts(SecondsFormat::Secs, true),
+        }
+    }
+
     /// The one file that has to be looked at, if it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -92,6 +117,7 @@ impl TlsError {
             | Self::Absent { path, .. }
             | Self::Certificate { path, .. }
             | Self::Authority { path, .. }
+            | Self::Ended { path, .. }
             | Self::ClientCheck { path, .. } => Some(path),
             Self::Mismatch { .. }
             | Self::Identity { .. }

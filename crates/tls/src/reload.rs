@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{Chain, Outage};
+use rustls::pki_types::UnixTime;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -55,7 +56,7 @@ impl<T> Reloading<T> {
     }
 
     /// Reads the files now and returns whether they have changed. After an error the earlier state stays in
-    /// force.
+    /// force. It is an error if a certificate has ended and the one in force has not.
     pub async fn reload(&self) -> Result<bool, TlsError> {
         let mut known = self.contents.lock().await;
         let contents = self.files.read().await?;
@@ -63,6 +64,10 @@ impl<T> Reloading<T> {
             return Ok(false);
         }
         let built = (self.build)(&contents)?;
+        let now = i64::try_from(UnixTime::now().as_secs()).unwrap_or(i64::MAX);
+        if let Some(ended) = contents.ended_unlike(&known, now) {
+            return Err(TlsError::ended(ended));
+        }
         *known = contents;
         self.current.send_replace(Arc::new(built));
         Ok(true)

@@ -28,7 +28,15 @@ pub struct ServerFiles {
 /// Cloning gives another handle on the same state. The files are followed only while a task polls
 /// [`ServerTls::follow_files`].
 #[derive(Clone)]
-pub struct ServerTls(Arc<Reloading<Arc<ServerConfig>>>);
+pub struct ServerTls(Arc<Reloading<Configs>>);
+
+/// What the files say, for two kinds of listeners.
+struct Configs {
+    /// Demands certificates of clients, if the files name authorities for them.
+    strict: Arc<ServerConfig>,
+    /// Checks certificates of clients that show one.
+    lenient: ServerConfig,
+}
 
 impl ServerTls {
     /// Reads the files.
@@ -38,7 +46,12 @@ impl ServerTls {
             authorities: files.clients.clone(),
             identity: Some(files.identity.clone()),
         };
-        let build = move |contents: &Contents| build(&files, contents);
+        let build = move |contents: &Contents| {
+            Ok(Configs {
+                strict: Arc::new(build(&files, contents, true)?),
+                lenient: build(&files, contents, false)?,
+            })
+        };
         Ok(Self(Arc::new(Reloading::load(read, build).await?)))
     }
 
@@ -56,13 +69,13 @@ impl ServerTls {
 
     /// Returns the configuration for a connection that begins now.
     pub fn current(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.0.current())
+        Arc::clone(&self.0.current().strict)
     }
 
-    /// Returns the configuration for a connection that begins now, at a listener that speaks other application
-    /// protocols (ALPN) than those of the files.
-    pub fn current_with(&self, protocols: &[&str]) -> Arc<ServerConfig> {
-        let mut config = ServerConfig::clone(&self.0.current());
+    /// Returns the configuration for a connection that begins now, at a listener that judges each request by itself:
+    /// clients may have no certificate. `protocols` replace the application protocols (ALPN) of the files.
+    pub fn lenient(&self, protocols: &[&str]) -> Arc<ServerConfig> {
+        let mut config = self.0.current().lenient.clone();
         config.alpn_protocols = alpn(protocols);
         Arc::new(config)
     }
@@ -74,16 +87,21 @@ impl fmt::Debug for ServerTls {
     }
 }
 
-fn build(files: &ServerFiles, contents: &Contents) -> Result<Arc<ServerConfig>, TlsError> {
+fn build(
+    files: &ServerFiles,
+    contents: &Contents,
+    mandatory: bool,
+) -> Result<ServerConfig, TlsError> {
     let builder = ServerConfig::builder_with_provider(cryptography())
         .with_safe_default_protocol_versions()
         .map_err(TlsError::SetUp)?;
     let builder = match (contents.authorities()?, &files.clients) {
         (Some(trusted), Some(clients)) => {
-            let check = client_check(trusted).map_err(|source| TlsError::ClientCheck {
-                path: clients.path().to_owned(),
-                source,
-            })?;
+            let check =
+                client_check(trusted, mandatory).map_err(|source| TlsError::ClientCheck {
+                    path: clients.path().to_owned(),
+                    source,
+                })?;
             builder.with_client_cert_verifier(check)
         }
         _ => builder.with_no_client_auth(),
@@ -96,7 +114,7 @@ fn build(files: &ServerFiles, contents: &Contents) -> Result<Arc<ServerConfig>, 
         .with_single_cert(chain, key)
         .map_err(|source| contents.unusable(source))?;
     config.alpn_protocols = alpn(&files.protocols);
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 fn alpn(protocols: &[&str]) -> Vec<Vec<u8>> {

@@ -88,9 +88,11 @@ impl ServerCertVerifier for ServerCheck {
     verified_signatures!();
 }
 
-/// Checks clients' certificates, which they must show.
+/// Checks clients' certificates.
 #[derive(Debug)]
 struct ClientCheck {
+    /// Whether clients without a certificate are refused.
+    mandatory: bool,
     trusted: Trusted,
     full: Arc<dyn ClientCertVerifier>,
     algorithms: WebPkiSupportedAlgorithms,
@@ -98,10 +100,12 @@ struct ClientCheck {
 
 pub(crate) fn client_check(
     trusted: Trusted,
+    mandatory: bool,
 ) -> Result<Arc<dyn ClientCertVerifier>, VerifierBuilderError> {
     let roots = Arc::clone(trusted.roots());
     let full = WebPkiClientVerifier::builder_with_provider(roots, cryptography()).build()?;
     Ok(Arc::new(ClientCheck {
+        mandatory,
         trusted,
         full,
         algorithms: cryptography().signature_verification_algorithms,
@@ -109,6 +113,10 @@ pub(crate) fn client_check(
 }
 
 impl ClientCertVerifier for ClientCheck {
+    fn client_auth_mandatory(&self) -> bool {
+        self.mandatory
+    }
+
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         self.full.root_hint_subjects()
     }

@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 
-use cts_cli::{Gateway, Scheduler, ServiceCommand, Start, Watcher, Worker};
+use cts_cli::{Gateway, ServiceCommand, Start};
 use cts_config::{Config, Report, Severity};
+
+use crate::services::listeners;
 
 /// Problems of the configuration in the log. A file can be made of nothing else.
 const PROBLEMS: usize = 1000;
@@ -31,22 +33,13 @@ pub(crate) fn log_problems(report: &Report) {
 
 /// Says which service begins.
 pub(crate) fn log_role(command: &ServiceCommand, config: &Config) {
-    let (role, grpc, api) = match command {
-        ServiceCommand::Start(Start {
-            grpc_address, api, ..
-        }) => ("start", *grpc_address, Some(api)),
-        ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-            ("watcher", Some(*grpc_address), None)
-        }
-        ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => {
-            ("scheduler", Some(*grpc_address), None)
-        }
-        ServiceCommand::Worker(Worker { grpc_address, .. }) => {
-            ("worker", Some(*grpc_address), None)
-        }
-        ServiceCommand::Gateway(Gateway {
-            grpc_address, api, ..
-        }) => ("gateway", Some(*grpc_address), Some(api)),
+    let grpc = listeners::of_command(command, &config.services.listen);
+    let (role, api) = match command {
+        ServiceCommand::Start(Start { api, .. }) => ("start", Some(api)),
+        ServiceCommand::Watcher(_) => ("watcher", None),
+        ServiceCommand::Scheduler(_) => ("scheduler", None),
+        ServiceCommand::Worker(_) => ("worker", None),
+        ServiceCommand::Gateway(Gateway { api, .. }) => ("gateway", Some(api)),
     };
     let api = api.map(|api| match api.bind_address {
         Some(ip) => SocketAddr::new(ip, config.port).to_string(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cts_cli::{
     ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, InvokedAs, Scheduler,
-    ServiceCommand, Start, Watcher, Worker, read, say,
+    ServiceCommand, ServiceRole, Start, Watcher, Worker, read, say,
 };
 use cts_config::{Config, Loaded};
 use cts_core::{Chain, SystemClock};
@@ -35,7 +35,7 @@ use crate::services::reload::{Reloads, settings_of};
 use crate::services::telemetry::Observation;
 use crate::services::waiting::Patience;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
-use crate::services::{settings, single, unsafe_settings};
+use crate::services::{listeners, settings, single, unsafe_settings};
 use crate::time_zone;
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
@@ -271,6 +271,7 @@ async fn begin(
         return Box::pin(pass).await;
     }
     let config = &config;
+    let grpc_of = |role, given| listeners::of_role(role, given, &config.services.listen);
     match command {
         ServiceCommand::Start(start) => {
             let options = StartOptions {
@@ -304,7 +305,8 @@ async fn begin(
         ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
             let observation =
                 Observation::begin(config, process_env, "watcher", relay, reloads).await?;
-            single::run_watcher(config, process_env, grpc_address, observation, end).await
+            let grpc = grpc_of(ServiceRole::Watcher, grpc_address);
+            single::run_watcher(config, process_env, grpc, observation, end).await
         }
         ServiceCommand::Scheduler(Scheduler {
             grpc_address,
@@ -317,7 +319,7 @@ async fn begin(
                 config,
                 process_env,
                 &watchers,
-                grpc_address,
+                grpc_of(ServiceRole::Scheduler, grpc_address),
                 observation,
                 end,
             );
@@ -336,7 +338,7 @@ async fn begin(
                 process_env,
                 &schedulers.schedulers,
                 working_dir,
-                grpc_address,
+                grpc_of(ServiceRole::Worker, grpc_address),
                 observation,
                 ShutdownTokens {
                     drain: end,
@@ -360,7 +362,7 @@ async fn begin(
                 process_env,
                 schedulers,
                 api,
-                grpc_address,
+                grpc_of(ServiceRole::Gateway, grpc_address),
                 observation,
                 end,
             )

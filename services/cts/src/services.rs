@@ -8,6 +8,7 @@ pub(crate) mod database;
 pub(crate) mod embedded;
 pub(crate) mod engine;
 pub(crate) mod ignored_variables;
+pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod own_certificate;
 pub(crate) mod registration;

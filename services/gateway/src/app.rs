@@ -15,11 +15,10 @@ use axum::{Extension, Router};
 use cts_core::TraceContext;
 use cts_listen::{Browsers, ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
-use cts_rpc::Peer;
+use cts_rpc::Peers;
 use cts_telemetry::Traces;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
@@ -64,7 +63,7 @@ struct App {
     changes: TaskServiceClient<Channel>,
     cluster: ClusterClient,
     workers: WorkerClient,
-    schedulers: watch::Receiver<Arc<[Peer]>>,
+    schedulers: Peers,
     runs: RunClient,
     events: RunEvents,
     local_time: LocalTime,
@@ -102,7 +101,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
     } else {
         ReadableBy::All
     };
-    let cluster = ClusterClient::new(deps.cluster);
+    let cluster = ClusterClient::new(deps.cluster, deps.schedulers.clone());
     let local_time = || Arc::clone(&options.local_time);
     let app = App {
         board: StatusBoard::new(tasks.clone(), local_time()),
@@ -111,7 +110,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         changes: deps.tasks,
         cluster,
         workers: WorkerClient::new(deps.workers),
-        schedulers: deps.schedulers.healthy(),
+        schedulers: deps.schedulers,
         events: RunEvents::new(runs.clone()),
         runs,
         local_time: options.local_time,
@@ -173,17 +172,25 @@ async fn dispatch(
             id,
             trace,
         };
-        app.answer(route, family, request).await
+        app.answer(route, request).await
     };
     let answer = if reads {
         unless_unhealthy(&app.cluster, Box::pin(answering)).await
     } else {
         answering.await
     };
-    let answer = answer.unwrap_or_else(|problem| {
-        app.access.note(&visitor, &asked, &problem);
-        problem.answer(family)
-    });
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(mut problem) => {
+            if problem.is_without_scheduler()
+                && let Some(reason) = app.cluster.outage().await
+            {
+                problem = problem.because(reason);
+            }
+            app.access.note(&visitor, &asked, &problem);
+            problem.answer(family)
+        }
+    };
     let (status, took) = (answer.status(), begun.elapsed());
     app.metrics.answered(&asked.method, template, status, took);
     if let Some(span) = span {
@@ -193,18 +200,13 @@ async fn dispatch(
 }
 
 impl App {
-    async fn answer(
-        &self,
-        route: Route,
-        family: Family,
-        request: ApiRequest,
-    ) -> Result<Response, Problem> {
+    async fn answer(&self, route: Route, request: ApiRequest) -> Result<Response, Problem> {
         // These are checked before the leader's interceptor.
         self.find_scheduler(&route).await?;
         let is_checked_first = matches!(route, Route::CreateTask | Route::ReplaceTask(_));
         if !is_checked_first
             && is_for_the_leader(&route, request.head.uri.path())
-            && let Some(answer) = self.intercepted(family).await
+            && let Some(answer) = self.intercepted().await?
         {
             return Ok(answer);
         }
@@ -297,7 +299,10 @@ impl App {
         ) {
             return Ok(());
         }
-        let mut schedulers = self.schedulers.clone();
+        if self.schedulers.unfit().is_some() {
+            return Err(Problem::without_scheduler());
+        }
+        let mut schedulers = self.schedulers.healthy();
         let found = schedulers.wait_for(|healthy| !healthy.is_empty());
         match timeout(FIND_LIMIT, found).await {
             Ok(_found_or_ended) => Ok(()),
@@ -331,12 +336,13 @@ impl App {
     }
 
     /// The answer of a replica that does not lead, where those do not serve.
-    async fn intercepted(&self, family: Family) -> Option<Response> {
+    async fn intercepted(&self) -> Result<Option<Response>, Problem> {
         if self.mode != Mode::StrictFollower {
-            return None;
+            return Ok(None);
         }
-        let (family, problem) = leader::intercept(&self.cluster, family).await?;
-        Some(problem.answer(family))
+        let redirection = leader::intercept(&self.cluster).await?;
+        // Documented without the request's id, in both families.
+        Ok(redirection.map(|problem| problem.answer(Family::Legacy)))
     }
 
     async fn create(&self, request: ApiRequest) -> Result<Response, Problem> {
@@ -346,7 +352,7 @@ impl App {
         let (calls, visitor) = (self.changes(&request), request.visitor.clone());
         let (headers, body) = self.received(request, BodyLimit::Large).await;
         let request = changes::read_creation(mode, &headers, body, self.names, &visitor, id)?;
-        match self.intercepted(Family::New(id)).await {
+        match self.intercepted().await? {
             Some(answer) => Ok(answer),
             None => changes::create(&calls, request, id).await,
         }
@@ -361,7 +367,7 @@ impl App {
         let (headers, body) = self.received(request, BodyLimit::Large).await;
         let (request, revision) =
             changes::read_replacement(mode, name, &headers, body, self.names)?;
-        match self.intercepted(Family::New(id)).await {
+        match self.intercepted().await? {
             Some(answer) => Ok(answer),
             None => changes::replace(&calls, request, (revision, release), id).await,
         }

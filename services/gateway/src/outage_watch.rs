@@ -9,14 +9,11 @@ use tokio::time::sleep;
 
 use crate::problem::Problem;
 use crate::routes::Route;
-use crate::scheduler_client::ClusterClient;
+use crate::scheduler_client::{ClusterClient, MAX_AGE};
 
 /// A reading that takes longer has its answer when a health check fails. Together with the limit of that check, an
 /// answer comes within two seconds.
 const PATIENCE: Duration = Duration::from_millis(400);
-
-/// Largest age of a result of the health check.
-const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Whether the answer to such a request only reads what a scheduler knows.
 pub(crate) fn only_reads(method: &Method, route: &Route) -> bool {

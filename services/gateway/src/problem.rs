@@ -31,10 +31,7 @@ mod lookups;
 
 pub(crate) use declined::Change;
 
-const NO_SCHEDULER: &str = "no scheduler is available";
-
-/// A scheduler has answered, but without its database.
-const NO_DATABASE: &str = "the database of the schedulers is unreachable";
+pub(crate) const NO_SCHEDULER: &str = "no scheduler is available";
 
 /// The two families of endpoints, by their error bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,18 +218,26 @@ impl Problem {
         Self::of_failed_call(error)
     }
 
-    /// No scheduler can answer, for this reason.
-    fn no_scheduler(reason: &str) -> Self {
+    /// No scheduler can answer.
+    pub(crate) fn without_scheduler() -> Self {
         Self::new(
             ErrorCode::NoScheduler,
             StatusCode::SERVICE_UNAVAILABLE,
-            reason,
+            NO_SCHEDULER,
         )
     }
 
-    /// No scheduler is healthy.
-    pub(crate) fn without_scheduler() -> Self {
-        Self::no_scheduler(NO_SCHEDULER)
+    /// Whether no scheduler could answer, so that the reason of [`Self::because`] is missing.
+    pub(crate) fn is_without_scheduler(&self) -> bool {
+        self.code == ErrorCode::NoScheduler
+    }
+
+    /// The problem with this reason in place of its message.
+    pub(crate) fn because(self, reason: String) -> Self {
+        Self {
+            message: reason,
+            ..self
+        }
     }
 
     /// The error of a call that has been logged.
@@ -244,7 +249,7 @@ impl Problem {
                 error.to_string(),
             )
         } else if error.is_unavailable() {
-            Self::no_scheduler(unavailable(error))
+            Self::without_scheduler()
         } else {
             Self::new(
                 ErrorCode::Internal,
@@ -254,17 +259,7 @@ impl Problem {
         }
     }
 
-    /// The scheduler's answer that would have shown its health is this error, which has been logged.
-    pub(crate) fn unhealthy(error: &CallError) -> Self {
-        let cause = if error.is_unavailable() {
-            unavailable(error)
-        } else {
-            "the scheduler failed because of an internal error"
-        };
-        Self::unfit(cause)
-    }
-
-    /// The scheduler reports why it cannot do its work.
+    /// No scheduler can do its work, for this reason.
     pub(crate) fn unfit(cause: &str) -> Self {
         Self::new(
             ErrorCode::NotHealthy,
@@ -346,15 +341,6 @@ fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
     }
     // As a string, so that a quoted text comes from it whatever a service put into its message.
     tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
-}
-
-/// The reason why no scheduler could answer.
-fn unavailable(error: &CallError) -> &'static str {
-    if error.is_without_database() {
-        NO_DATABASE
-    } else {
-        NO_SCHEDULER
-    }
 }
 
 /// The answer to a request that the API does not have.

@@ -92,9 +92,9 @@ pub struct Watcher {
     /// Options of every service.
     #[command(flatten)]
     pub service: ServiceOptions,
-    /// Serve gRPC here.
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8561")]
-    pub grpc_address: SocketAddr,
+    /// Serve gRPC here. Default: `services.listen.watcher`, else 127.0.0.1:8561.
+    #[arg(long, value_name = "IP:PORT")]
+    pub grpc_address: Option<SocketAddr>,
 }
 
 /// `cts scheduler`.
@@ -103,9 +103,9 @@ pub struct Scheduler {
     /// Options of every service.
     #[command(flatten)]
     pub service: ServiceOptions,
-    /// Serve gRPC here.
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8560")]
-    pub grpc_address: SocketAddr,
+    /// Serve gRPC here. Default: `services.listen.scheduler`, else 127.0.0.1:8560.
+    #[arg(long, value_name = "IP:PORT")]
+    pub grpc_address: Option<SocketAddr>,
     /// Address of a watcher; may be given several times. Default: `services.watchers`, else
     /// 127.0.0.1:8561.
     #[arg(long = "watcher", value_name = "HOST:PORT", value_delimiter = ',')]
@@ -118,9 +118,9 @@ pub struct Worker {
     /// Options of every service.
     #[command(flatten)]
     pub service: ServiceOptions,
-    /// Serve gRPC health checks here.
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8562")]
-    pub grpc_address: SocketAddr,
+    /// Serve gRPC health checks here. Default: `services.listen.worker`, else 127.0.0.1:8562.
+    #[arg(long, value_name = "IP:PORT")]
+    pub grpc_address: Option<SocketAddr>,
     /// Where runs come from.
     #[command(flatten)]
     pub schedulers: Schedulers,
@@ -139,9 +139,9 @@ pub struct Gateway {
     /// Where the API listens.
     #[command(flatten)]
     pub api: ApiAddress,
-    /// Serve gRPC health checks here.
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8563")]
-    pub grpc_address: SocketAddr,
+    /// Serve gRPC health checks here. Default: `services.listen.gateway`, else 127.0.0.1:8563.
+    #[arg(long, value_name = "IP:PORT")]
+    pub grpc_address: Option<SocketAddr>,
     /// Where requests go.
     #[command(flatten)]
     pub schedulers: Schedulers,

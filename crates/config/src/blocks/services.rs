@@ -1,5 +1,6 @@
 //! `services`, a cts-only block: where the other services are, and the settings of the connections to them.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use http::uri::Authority;
@@ -8,6 +9,7 @@ use crate::blocks::client_limits::{ServicesLimits, decode_services_limits};
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::path::clean;
+use crate::decode::socket::decode_socket;
 
 /// `services`; of use where the services are processes of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,12 +19,28 @@ pub struct ServicesConfig {
     pub schedulers: Vec<String>,
     /// `watchers`, likewise.
     pub watchers: Vec<String>,
+    /// `listen`.
+    pub listen: ListenConfig,
     /// `plaintext`: whether services may talk without TLS beyond this machine.
     pub plaintext: bool,
     /// `tls`; without it connections are not encrypted.
     pub tls: Option<ServicesTls>,
     /// `limits`.
     pub limits: ServicesLimits,
+}
+
+/// `services.listen`: where each service serves gRPC, `None` for its default. The services share the file, so each has
+/// its own key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListenConfig {
+    /// `watcher`.
+    pub watcher: Option<SocketAddr>,
+    /// `scheduler`.
+    pub scheduler: Option<SocketAddr>,
+    /// `worker`.
+    pub worker: Option<SocketAddr>,
+    /// `gateway`.
+    pub gateway: Option<SocketAddr>,
 }
 
 /// `services.tls`: what a service shows the others and demands of them. The paths are absolute; files
@@ -45,6 +63,7 @@ pub(crate) fn decode_services(mut block: Block<'_>, current_dir: &Path) -> Servi
     let services = ServicesConfig {
         schedulers: decode_addresses(&mut block, "schedulers"),
         watchers: decode_addresses(&mut block, "watchers"),
+        listen: decode_listen(block.block_or_empty("listen")),
         plaintext: block.flag("plaintext").unwrap_or(false),
         tls: block
             .block("tls")
@@ -53,6 +72,17 @@ pub(crate) fn decode_services(mut block: Block<'_>, current_dir: &Path) -> Servi
     };
     block.finish();
     services
+}
+
+fn decode_listen(mut block: Block<'_>) -> ListenConfig {
+    let listen = ListenConfig {
+        watcher: decode_socket(&mut block, "watcher", "10.0.0.1:8561"),
+        scheduler: decode_socket(&mut block, "scheduler", "10.0.0.1:8560"),
+        worker: decode_socket(&mut block, "worker", "127.0.0.1:8562"),
+        gateway: decode_socket(&mut block, "gateway", "127.0.0.1:8563"),
+    };
+    block.finish();
+    listen
 }
 
 fn decode_addresses(block: &mut Block<'_>, name: &'static str) -> Vec<String> {

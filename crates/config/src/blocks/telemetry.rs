@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::decode::block::Block;
-use crate::decode::coerce;
+use crate::decode::socket::decode_socket;
 
 use self::otlp::decode_otlp;
 pub use self::otlp::{OtlpConfig, OtlpSignals};
@@ -47,7 +47,7 @@ impl Default for TelemetryConfig {
 
 pub(crate) fn decode_telemetry(mut block: Block<'_>, current_dir: &Path) -> TelemetryConfig {
     let default = TelemetryConfig::default();
-    let listen = decode_listen(&mut block);
+    let listen = decode_socket(&mut block, "listen", "127.0.0.1:9464");
     let task_names = block.number_within("task_names", &TASK_NAMES_LIMITS);
     let traces_kept = block.number_within("traces_kept", &PERCENT);
     let terraform = block.flag("terraform").unwrap_or(false);
@@ -61,20 +61,4 @@ pub(crate) fn decode_telemetry(mut block: Block<'_>, current_dir: &Path) -> Tele
         terraform,
         otlp,
     }
-}
-
-/// A number alone would leave open who can reach it, so the address is written out.
-fn decode_listen(block: &mut Block<'_>) -> Option<SocketAddr> {
-    const KEY: &str = "listen";
-    let written = block.filled_text(KEY)?;
-    let address = written.value.parse();
-    if address.is_err() {
-        let message = format!(
-            "{} in `{}` is no address and port such as \"127.0.0.1:9464\" or \"[::]:9464\"",
-            coerce::quoted(&written.value),
-            block.path_of(KEY)
-        );
-        block.sink().error(&written.place, message);
-    }
-    address.ok()
 }

@@ -12,6 +12,11 @@ use crate::blocks::environment::{Environment, Setting};
 use crate::blocks::required_providers::decode_required;
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::report::location::Located;
+use crate::report::sink::Sink;
+
+/// Most characters of a tag.
+const LONGEST_TAG: usize = 255;
 
 /// How runs reach HCP Terraform or Terraform Enterprise.
 #[derive(Debug, Clone)]
@@ -145,10 +150,17 @@ fn decode_organization(block: &mut Block<'_>, environment: Environment<'_>) -> O
 
 fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
     let mut block = driver.block_or_empty("workspaces");
-    let prefix = block.text("prefix");
+    let prefix = block.take("prefix", coerce::text);
+    if let Some(prefix) = &prefix {
+        check_prefix(block.sink(), prefix, &block.path_of("prefix"));
+    }
+    let prefix = prefix.map(|prefix| prefix.value);
     let mut list = |name| {
-        let texts = block.items(name).into_iter();
-        texts.map(|text| text.value).collect()
+        let tags = block.items(name);
+        for tag in &tags {
+            check_tag(block.sink(), tag, &block.path_of(name));
+        }
+        tags.into_iter().map(|tag| tag.value).collect()
     };
     let (tags, tags_allowlist, tags_denylist) =
         (list("tags"), list("tags_allowlist"), list("tags_denylist"));
@@ -163,6 +175,7 @@ fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
             message.push_str("; it is ignored here, because there is one");
         }
         driver.sink().warning(&deprecated.place, message);
+        check_prefix(driver.sink(), deprecated, "workspace_prefix");
     }
     let deprecated = deprecated.filter(|deprecated| !deprecated.value.is_empty());
     CloudWorkspaces {
@@ -172,5 +185,29 @@ fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
         tags,
         tags_allowlist,
         tags_denylist,
+    }
+}
+
+/// Reports a prefix that no name of a workspace can have. The length is left to the server.
+fn check_prefix(sink: &Sink, prefix: &Located<String>, path: &str) {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if !prefix.value.chars().all(is_known) {
+        let message = format!(
+            "{} in `{path}` is no beginning of the name of a workspace: letters, digits, `-` and `_`",
+            coerce::quoted(&prefix.value)
+        );
+        sink.error(&prefix.place, message);
+    }
+}
+
+/// Reports a tag that no server takes.
+fn check_tag(sink: &Sink, tag: &Located<String>, path: &str) {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
+    if !(1..=LONGEST_TAG).contains(&tag.value.len()) || !tag.value.chars().all(is_known) {
+        let message = format!(
+            "{} in `{path}` is no tag: 1 to {LONGEST_TAG} letters, digits, `:`, `-` and `_`",
+            coerce::quoted(&tag.value)
+        );
+        sink.error(&tag.place, message);
     }
 }

@@ -12,7 +12,7 @@ use crate::blocks::gateway::{ForwardedHeader, GatewayConfig, GatewayMode};
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
 use crate::blocks::scheduler::OnTakeover;
 use crate::blocks::security::{AuditConfig, OidcConfig, SecurityConfig};
-use crate::blocks::services::ServicesConfig;
+use crate::blocks::services::{ListenConfig, ServicesConfig};
 use crate::blocks::syslog::SyslogConfig;
 use crate::blocks::tls::ApiTls;
 use crate::blocks::worker::WorkerConfig;
@@ -100,6 +100,25 @@ fn services(services: &ServicesConfig) -> Body {
     body.set("schedulers", services.schedulers.clone());
     body.set("watchers", services.watchers.clone());
     body.set("plaintext", services.plaintext);
+    let ListenConfig {
+        watcher,
+        scheduler,
+        worker,
+        gateway,
+    } = services.listen;
+    let listeners = [
+        ("watcher", watcher),
+        ("scheduler", scheduler),
+        ("worker", worker),
+        ("gateway", gateway),
+    ];
+    let mut listen = Body::default();
+    for (role, address) in listeners {
+        listen.set_some(role, address.map(|address| address.to_string()));
+    }
+    if services.listen != ListenConfig::default() {
+        body.block("listen", listen);
+    }
     if let Some(tls) = &services.tls {
         let mut block = Body::default();
         block.set("ca_cert", path(&tls.ca_cert));

@@ -1,5 +1,6 @@
 //! `services`, `scheduler`, `worker` and `gateway`.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -34,6 +35,24 @@ fn services_know_each_other() {
             server_name: Some("cts.internal".into()),
             verify_incoming: false,
         })
+    );
+}
+
+#[test]
+fn each_service_listens_where_its_key_names() {
+    let text = "services { listen { scheduler = \"10.0.0.1:8560\" watcher = \"[::]:8561\" worker = \"\" } }";
+    let listen = config(text).services.listen;
+    let shown = |address: Option<SocketAddr>| address.map(|address| address.to_string());
+    assert_eq!(shown(listen.scheduler).as_deref(), Some("10.0.0.1:8560"));
+    assert_eq!(shown(listen.watcher).as_deref(), Some("[::]:8561"));
+    assert_eq!((listen.worker, listen.gateway), (None, None));
+    assert_problems(
+        r#"
+        services { listen { watcher = "8561" } } #~ "8561" in `services.listen.watcher` is no address and port such as "10.0.0.1:8561" or "[::]:8561"
+        services { listen { scheduler = "scheduler.example.net:8560" } } #~ is no address and port such as "10.0.0.1:8560"
+        services { listen { shceduler = "10.0.0.1:8560" } } #~ unknown key `shceduler` in `services.listen`
+        services { listen = "10.0.0.1:8560" } #~ must be a block
+    "#,
     );
 }
 

@@ -47,6 +47,40 @@ fn all_keys_of_the_block_are_read() {
 }
 
 #[test]
+fn prefixes_and_tags_that_no_server_takes_are_refused() {
+    for (text, part) in [
+        ("workspaces { prefix = \"net/\" }", "\"net/\" in `driver"),
+        (
+            "workspace_prefix = \"my net\"",
+            "`workspace_prefix` is no beginning",
+        ),
+        (
+            "workspaces { tags = [\"ok\",\n\"team network\"] }",
+            "`:`, `-` and `_`",
+        ),
+        ("workspaces { tags = [\"\"] }", "\"\" in `driver"),
+        (
+            "workspaces { tags_allowlist = [\"caf\u{e9}\"] }",
+            "tags_allowlist` is no tag",
+        ),
+        (
+            "workspaces { tags_denylist = [\"a,b\"] }",
+            "tags_denylist` is no tag",
+        ),
+    ] {
+        let found = problems(&driver(text));
+        assert!(
+            found.iter().any(|(_, message)| message.contains(part)),
+            "{text}: {found:?}"
+        );
+    }
+    let long = format!("workspaces {{ tags = [\"{}\"] }}", "a".repeat(256));
+    assert!(problems(&driver(&long))[0].1.contains("1 to 255"));
+    let good = "workspaces { prefix = \"Net_1-\" tags = [\"team:network\", \"a-b_c\"] }";
+    assert_eq!(cloud(good).workspaces.prefix, "Net_1-");
+}
+
+#[test]
 fn all_but_two_have_defaults() {
     let cloud = cloud("hostname = \"\"");
     assert_eq!(cloud.hostname, "https://app.terraform.io");

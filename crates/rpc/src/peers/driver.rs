@@ -12,7 +12,8 @@ use cts_core::Clock;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
+use tonic::transport::Channel;
 
 use crate::address::Address;
 use crate::peers::balance::{EndpointUpdates, Member};
@@ -20,7 +21,8 @@ use crate::peers::peer_log::{Others, PeerLog};
 use crate::peers::probe::{Probe, Probed};
 use crate::peers::resolve::{Answers, Known, resolve_after};
 use crate::peers::roster::{Entry, Health};
-use crate::peers::{Peer, PeerCondition, ProbeTimes};
+use crate::peers::warm_up::WarmUp;
+use crate::peers::{Peer, PeerCondition, ProbeTimes, Published};
 use crate::tls::KeyChanges;
 
 /// Looks up names and checks healths for a [`Peers`](crate::Peers).
@@ -30,9 +32,9 @@ pub struct PeersDriver {
     times: ProbeTimes,
     addresses: Arc<[Address]>,
     keys: Option<KeyChanges>,
-    published: watch::Sender<Arc<[Peer]>>,
-    conditions: watch::Sender<Arc<[PeerCondition]>>,
+    published: Published,
     feed: EndpointUpdates,
+    warm_up: WarmUp,
     entries: BTreeMap<SocketAddr, Entry>,
     probes: FuturesUnordered<BoxFuture<'static, Probed>>,
     known: Known,
@@ -48,6 +50,7 @@ enum Turn {
     Probed(Probed),
     NewKeys,
     Fed,
+    WarmedUp,
 }
 
 impl PeersDriver {
@@ -55,9 +58,8 @@ impl PeersDriver {
         service: &'static str,
         addresses: Vec<Address>,
         keys: Option<KeyChanges>,
-        published: watch::Sender<Arc<[Peer]>>,
-        conditions: watch::Sender<Arc<[PeerCondition]>>,
-        feed: EndpointUpdates,
+        published: Published,
+        (balanced, feed): (Channel, EndpointUpdates),
         clock: Arc<dyn Clock>,
     ) -> Self {
         let addresses: Arc<[Address]> = addresses.into();
@@ -70,8 +72,8 @@ impl PeersDriver {
             addresses,
             keys,
             published,
-            conditions,
             feed,
+            warm_up: WarmUp::new(balanced),
             entries: BTreeMap::new(),
             probes: FuturesUnordered::new(),
             resolve_now: Arc::new(Notify::new()),
@@ -97,6 +99,7 @@ impl PeersDriver {
                 Some(probed) = self.probes.next() => Turn::Probed(probed),
                 () = changed(self.keys.as_mut()) => Turn::NewKeys,
                 () = self.feed.flush(), if self.feed.is_behind() => Turn::Fed,
+                () = self.warm_up.step() => Turn::WarmedUp,
             };
             match turn {
                 Turn::Over => return,
@@ -108,7 +111,7 @@ impl PeersDriver {
                 }
                 Turn::Probed(probed) => self.learn(&probed),
                 Turn::NewKeys => self.renew_all(),
-                Turn::Fed => {}
+                Turn::Fed | Turn::WarmedUp => {}
             }
         }
     }
@@ -185,6 +188,12 @@ impl PeersDriver {
         } else {
             self.feed.remove(probed.socket);
         }
+        if is_healthy && (!was_healthy || probed.was_lost) {
+            self.warm_up.begin();
+        } else if was_healthy && !is_healthy {
+            // The channel gives a lost peer up with its next call: calls in progress would no longer notice its end.
+            self.warm_up.end();
+        }
         self.ask(next);
         self.publish_conditions();
         if was_healthy != is_healthy {
@@ -217,6 +226,7 @@ impl PeersDriver {
                 .push(Box::pin(entry.first_probe(&self.times).run()));
         }
         self.publish();
+        self.warm_up.begin();
     }
 
     fn publish_conditions(&self) {
@@ -229,7 +239,12 @@ impl PeersDriver {
         });
         let known = self.entries.values().map(Entry::condition);
         let conditions: Arc<[PeerCondition]> = known.chain(unresolved).collect();
-        self.conditions.send_replace(conditions);
+        self.published.conditions.send_replace(conditions);
+        let mut entries = self.entries.values();
+        let unfit = entries.find(|entry| entry.is_unfit());
+        let unfit = unfit.filter(|_| !self.entries.values().any(Entry::is_healthy));
+        let unfit = unfit.map(|entry| entry.peer.clone());
+        self.published.unfit.send_replace(unfit);
     }
 
     fn ask(&self, probe: Probe) {
@@ -249,7 +264,7 @@ impl PeersDriver {
         if healthy.is_empty() {
             self.resolve_now.notify_one();
         }
-        self.published.send_replace(healthy);
+        self.published.healthy.send_replace(healthy);
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Probed {
     pub(super) socket: SocketAddr,
     pub(super) generation: u64,
     pub(super) verdict: Result<(), Unhealthy>,
+    /// Whether the probe came early, because its connection was lost.
+    pub(super) was_lost: bool,
 }
 
 /// Reason why a peer is not healthy.
@@ -56,17 +58,20 @@ pub(super) enum Unhealthy {
 
 impl Probe {
     pub(super) async fn run(self) -> Probed {
-        match self.wait {
-            Wait::Nothing => {}
-            Wait::Pause(pause) => sleep(pause).await,
+        let was_lost = match self.wait {
+            Wait::Nothing => false,
+            Wait::Pause(pause) => {
+                sleep(pause).await;
+                false
+            }
             Wait::PauseOrLoss(pause, lost) => {
                 sleep(SHORTEST.min(pause)).await;
                 tokio::select! {
-                    () = sleep(pause.saturating_sub(SHORTEST)) => {}
-                    () = lost.notified() => {}
+                    () = sleep(pause.saturating_sub(SHORTEST)) => false,
+                    () = lost.notified() => true,
                 }
             }
-        }
+        };
         let verdict = match timeout(self.limit, ask(self.channel)).await {
             Ok(verdict) => verdict,
             Err(_elapsed) => Err(Unhealthy::Silent(self.limit)),
@@ -75,6 +80,7 @@ impl Probe {
             socket: self.socket,
             generation: self.generation,
             verdict,
+            was_lost,
         }
     }
 }

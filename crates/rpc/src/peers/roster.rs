@@ -30,6 +30,8 @@ pub(super) struct Entry {
     since: Option<DateTime<Utc>>,
     /// Reason of the last check, if that failed.
     reason: String,
+    /// Whether the peer answered the last check that it does not serve.
+    is_unfit: bool,
 }
 
 /// Result of the last probe of a peer.
@@ -66,6 +68,7 @@ impl Entry {
             health: PeerHealth::Unknown,
             since: None,
             reason: String::new(),
+            is_unfit: false,
         }
     }
 
@@ -80,6 +83,10 @@ impl Entry {
 
     pub(super) fn is_healthy(&self) -> bool {
         matches!(self.health, PeerHealth::Healthy)
+    }
+
+    pub(super) const fn is_unfit(&self) -> bool {
+        self.is_unfit
     }
 
     /// The question to ask without delay.
@@ -108,6 +115,7 @@ impl Entry {
         now: DateTime<Utc>,
     ) -> Probe {
         let before = self.health();
+        self.is_unfit = matches!(verdict, Err(Unhealthy::NotServing));
         let wait = match verdict {
             Ok(()) => {
                 self.health = PeerHealth::Healthy;

@@ -1,15 +1,54 @@
 //! Peers are found, watched and balanced over.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::SystemClock;
 use cts_rpc::{Address, PeerCondition, Peers, PeersError, memory_transport};
-use tokio::net::TcpListener;
+use cts_testkit::eventually;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::rig::{Followed, LIMIT, Server, bind, who};
+
+/// Passes connections on, and counts those whose client has sent something. Dropping breaks them.
+struct Door {
+    address: SocketAddr,
+    begun: watch::Receiver<usize>,
+    _connections: JoinSet<()>,
+}
+
+impl Door {
+    fn open(listener: std::net::TcpListener, server: SocketAddr) -> Self {
+        let address = listener.local_addr().unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let listener = TcpListener::from_std(listener).unwrap();
+        let (count, begun) = watch::channel(0);
+        let mut connections = JoinSet::new();
+        connections.spawn(async move {
+            let mut passed = JoinSet::new();
+            loop {
+                let (mut client, _address) = listener.accept().await.unwrap();
+                let count = count.clone();
+                passed.spawn(async move {
+                    client.readable().await.unwrap();
+                    count.send_modify(|begun| *begun += 1);
+                    let mut server = TcpStream::connect(server).await.unwrap();
+                    drop(copy_bidirectional(&mut client, &mut server).await);
+                });
+            }
+        });
+        Self {
+            address,
+            begun,
+            _connections: connections,
+        }
+    }
+}
 
 fn spelled(servers: &[&Server]) -> Vec<String> {
     servers
@@ -99,6 +138,54 @@ async fn a_peer_that_does_not_serve_is_left_out() {
     first.health.set_serving(true);
     followed.until_healthy(&both).await;
     followed.until_heard(&["first", "second"]).await;
+}
+
+/// A connection that is begun and left is one of a stranger to its server, which warns.
+#[tokio::test]
+async fn connections_to_a_peer_that_is_back_are_begun_whole() {
+    let (first, second) = (Server::start("first"), Server::start("second"));
+    let door = Door::open(bind(), second.address);
+    let both = [first.address, door.address];
+    let addresses = both.map(|address| address.to_string());
+    let mut followed = Followed::plain(&addresses);
+    followed.until_healthy(&both).await;
+    followed.until_heard(&["first", "second"]).await;
+    drop(door);
+    followed.until_healthy(&[first.address]).await;
+    followed.hears_only("first").await;
+
+    let door = Door::open(
+        std::net::TcpListener::bind(both[1]).unwrap(),
+        second.address,
+    );
+    followed.until_healthy(&both).await;
+    // The channel begins a connection, and has an answer without it.
+    followed.who().await.unwrap();
+    // The connection of the checks is the other one.
+    let mut begun = door.begun.clone();
+    let both_begun = begun.wait_for(|begun| *begun == 2);
+    timeout(LIMIT, both_begun).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_peer_that_answers_knows_why_none_serves() {
+    let (first, second) = (Server::start("first"), Server::start("second"));
+    let both = [first.address, second.address];
+    let mut followed = Followed::plain(&spelled(&[&first, &second]));
+    followed.until_healthy(&both).await;
+    first.health.set_serving(false);
+    followed.until_healthy(&[second.address]).await;
+    assert!(followed.peers.unfit().is_none());
+    drop(second);
+    followed.until_healthy(&[]).await;
+    let unfit = eventually(LIMIT, async || followed.peers.unfit().ok_or("none"));
+    assert_eq!(who(unfit.await.channel()).await.unwrap(), "first");
+    drop(first);
+    eventually(LIMIT, async || match followed.peers.unfit() {
+        None => Ok(()),
+        Some(peer) => Err(format!("{peer:?}")),
+    })
+    .await;
 }
 
 #[tokio::test]

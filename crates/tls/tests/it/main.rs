@@ -2,4 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod ended;
+mod lenient;
 mod trust;

@@ -9,6 +9,7 @@ mod consul;
 mod database;
 mod engine;
 mod finding;
+mod listener;
 mod machine;
 mod modules;
 mod needs;
@@ -18,6 +19,7 @@ mod show;
 mod states;
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
@@ -41,6 +43,8 @@ struct Subject<'a> {
     needs: Needs,
     /// What the service uses, apart from the database, whose connection has a check of its own.
     uses: Uses,
+    /// Where the service serves gRPC; `None` if it serves none.
+    grpc: Option<SocketAddr>,
     /// The role that callers expect of the service as a server; `None` if nothing calls it by gRPC.
     server_role: Option<ServiceRole>,
     process_env: &'a ProcessEnv,
@@ -89,11 +93,12 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
     };
     if let Some(config) = &config {
         let needs = Needs::of(doctor.role, config);
-        let service = Service::of_checks(&doctor);
+        let service = Service::of_checks(&doctor, config);
         let subject = Subject {
             config,
             needs,
             uses: uses(service, needs, config),
+            grpc: service.grpc(),
             server_role: service.server_role(),
             process_env,
         };
@@ -122,6 +127,7 @@ async fn outside(subject: Subject<'_>) -> Vec<Finding> {
         within("terraform", engine::check(subject)),
         within("states", states::check(subject)),
         within("modules", modules::check(subject)),
+        within("listener", listener::check(subject)),
         within("services", peers::check(subject)),
         within("certificates", certificates::check(subject)),
         within("machine", machine::check(subject)),

@@ -74,10 +74,7 @@ impl Links {
         config: &ServicesConfig,
         security: &SecurityConfig,
     ) -> Result<Self, Failure> {
-        let rule = TransportRule {
-            tls: config.tls.is_some(),
-            plaintext: config.plaintext,
-        };
+        let rule = transport_rule(config);
         let (server, client) = match &config.tls {
             None => (None, None),
             Some(tls) => {
@@ -261,6 +258,14 @@ impl Links {
     }
 }
 
+/// Where the services may talk in plain text.
+pub(crate) fn transport_rule(config: &ServicesConfig) -> TransportRule {
+    TransportRule {
+        tls: config.tls.is_some(),
+        plaintext: config.plaintext,
+    }
+}
+
 /// Refuses to go on if callers or servers are to be told apart and show no certificates.
 pub(crate) fn require_certificates(config: &Config) -> Result<(), Failure> {
     let security = &config.security;
@@ -303,7 +308,9 @@ impl Socket {
     const fn setting(self) -> &'static str {
         match self {
             Self::Api => "`port` or -bind-address, such as port = 8568",
-            Self::Grpc => "-grpc-address, such as -grpc-address 127.0.0.1:8571",
+            Self::Grpc => {
+                "`services.listen` or -grpc-address, such as -grpc-address 127.0.0.1:8571"
+            }
             Self::Telemetry => "`telemetry.listen`, such as listen = \"127.0.0.1:9465\"",
         }
     }

@@ -34,7 +34,8 @@ const CLIENTS: ClientLimit = ClientLimit {
 pub struct Observation {
     telemetry: Telemetry,
     socket: Option<TcpListener>,
-    require_auth: bool,
+    /// Whether metrics need a credential.
+    protected: bool,
     browsers: Browsers,
     certificates: Certificates,
     pub(crate) calls: CallMetrics,
@@ -89,7 +90,7 @@ impl Observation {
             socket,
             certificates,
             reloads,
-            require_auth: config.security.require_auth,
+            protected: config.protects_metrics(),
             browsers: access::browsers(&config.security),
             ..begun
         })
@@ -105,7 +106,7 @@ impl Observation {
             reloads: Reloads::default(),
             telemetry,
             socket: None,
-            require_auth: false,
+            protected: false,
             browsers: Browsers::default(),
         }
     }
@@ -163,7 +164,7 @@ impl Observation {
             tls,
             limiter: ClientLimiter::new(CLIENTS),
             access: ScrapeAccess {
-                required: self.require_auth,
+                required: self.protected,
                 authenticator,
             },
             browsers: std::mem::take(&mut self.browsers),

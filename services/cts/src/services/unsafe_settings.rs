@@ -25,7 +25,7 @@ pub(crate) fn check(
     let files = command.options().configuration.paths.iter();
     let files = files.map(|path| process_env.current_dir.join(path));
     let mut found = readable;
-    let service = Service::of_command(command);
+    let service = Service::of_command(command, config);
     found.extend(of_settings(Uses::of(service, config), config));
     found.extend(files::of_files(files, config));
     found.extend(of_certificate(service, config));

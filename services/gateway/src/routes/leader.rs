@@ -5,23 +5,17 @@ use std::time::Duration;
 
 use cts_proto::cluster::v1::GetClusterResponse;
 
-use crate::problem::{Family, Problem};
+use crate::problem::Problem;
 use crate::scheduler_client::ClusterClient;
 
 /// Maximum age of the answer about the leader.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
-/// Answers a request to a task or status endpoint of the family, unless the leader is asked.
-pub(crate) async fn intercept(
-    questions: &ClusterClient,
-    family: Family,
-) -> Option<(Family, Problem)> {
+/// Answers a request to a task or status endpoint, unless the leader is asked.
+pub(crate) async fn intercept(questions: &ClusterClient) -> Result<Option<Problem>, Problem> {
     match questions.recent(MAX_AGE).await {
-        // Documented without the request's id, in both families.
-        Ok(cluster) => {
-            redirection(&cluster).map(|message| (Family::Legacy, Problem::not_the_leader(message)))
-        }
-        Err(error) => Some((family, Problem::of_failed_call(&error))),
+        Ok(cluster) => Ok(redirection(&cluster).map(Problem::not_the_leader)),
+        Err(error) => Err(Problem::of_failed_call(&error)),
     }
 }
 

@@ -5,14 +5,28 @@ use std::time::Duration;
 
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_rpc::Peers;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
 use super::{CALL_LIMIT, CallError, ask, chain};
+use crate::problem::NO_SCHEDULER;
 
 /// Longest wait for an answer that many requests share. Health checks do not wait longer either.
 const SHARED_CALL_LIMIT: Duration = Duration::from_millis(1500);
+
+/// Longest wait for a scheduler that answered its health check: it does not serve, and says the reason at once or not.
+const UNFIT_CALL_LIMIT: Duration = Duration::from_millis(300);
+
+/// Largest age of the result of a health check. Many balancers may ask often; the scheduler is asked once.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(1);
+
+/// A scheduler has answered, but without its database.
+const NO_DATABASE: &str = "the database of the schedulers is unreachable";
+
+/// A scheduler has answered with an error.
+const FAILED: &str = "the scheduler failed because of an internal error";
 
 /// A result, an answer or an error, that more than one request got.
 pub(crate) type SharedAnswer = Result<Arc<proto::GetClusterResponse>, Arc<CallError>>;
@@ -21,6 +35,7 @@ pub(crate) type SharedAnswer = Result<Arc<proto::GetClusterResponse>, Arc<CallEr
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterClient {
     client: ClusterServiceClient<Channel>,
+    schedulers: Peers,
     /// Locked while the call is made, so that any number of requests makes one call.
     recent: Arc<Mutex<Option<Recent>>>,
 }
@@ -34,9 +49,10 @@ struct Recent {
 }
 
 impl ClusterClient {
-    pub(crate) fn new(client: ClusterServiceClient<Channel>) -> Self {
+    pub(crate) fn new(client: ClusterServiceClient<Channel>, schedulers: Peers) -> Self {
         Self {
             client,
+            schedulers,
             recent: Arc::default(),
         }
     }
@@ -57,8 +73,12 @@ impl ClusterClient {
         {
             return answer.clone();
         }
+        let limit = match self.schedulers.unfit() {
+            Some(_) => UNFIT_CALL_LIMIT,
+            None => SHARED_CALL_LIMIT,
+        };
         let answer = self
-            .get_cluster(SHARED_CALL_LIMIT)
+            .get_cluster(limit)
             .await
             .map(Arc::new)
             .map_err(Arc::new);
@@ -77,6 +97,19 @@ impl ClusterClient {
         answer
     }
 
+    /// Why no scheduler can do its work, for clients; `None` if one can. Each 503 without a scheduler has this reason.
+    pub(crate) async fn outage(&self) -> Option<String> {
+        match self.recent(MAX_AGE).await {
+            Ok(cluster) => Some(cluster.unhealthy.clone()).filter(|reason| !reason.is_empty()),
+            Err(error) if !error.is_unavailable() => Some(FAILED.to_owned()),
+            // A scheduler that answers its health checks only has lost its database.
+            Err(error) if error.is_without_database() || self.schedulers.unfit().is_some() => {
+                Some(NO_DATABASE.to_owned())
+            }
+            Err(_away) => Some(NO_SCHEDULER.to_owned()),
+        }
+    }
+
     /// The configuration in force, and the ones of the members.
     pub(crate) async fn configuration(&self) -> Result<proto::GetConfigurationResponse, CallError> {
         let request = proto::GetConfigurationRequest {};
@@ -92,8 +125,15 @@ impl ClusterClient {
     }
 
     async fn get_cluster(&self, limit: Duration) -> Result<proto::GetClusterResponse, CallError> {
-        let request = proto::GetClusterRequest {};
-        let answer = ask(limit, call!(self.client.get_cluster(request))).await?;
-        Ok(answer.into_inner())
+        // A scheduler that does not serve knows the reason.
+        let client = match self.schedulers.unfit() {
+            Some(scheduler) => ClusterServiceClient::new(scheduler.channel()),
+            None => self.client.clone(),
+        };
+        let get = || {
+            let mut client = client.clone();
+            async move { client.get_cluster(proto::GetClusterRequest {}).await }
+        };
+        Ok(ask(limit, get).await?.into_inner())
     }
 }

@@ -19,6 +19,9 @@ use crate::access::credential::Credential;
 use crate::transport::activity::{Answering, Endless};
 use crate::transport::connection::Connection;
 
+/// A header by which nginx and other proxies pass a part on at once.
+const UNBUFFERED: (&str, &str) = ("x-accel-buffering", "no");
+
 /// An answer on its way to a client.
 pub(crate) struct Answer {
     connection: Connection,

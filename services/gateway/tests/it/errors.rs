@@ -3,8 +3,13 @@
 use crate::stage::REQUEST_ID;
 
 /// Codes by a part of the message.
-const CODES: [(&str, &str); 9] = [
+const CODES: [(&str, &str); 11] = [
     ("no scheduler is available", "no-scheduler"),
+    (
+        "Consul at consul.example:8500 is unreachable",
+        "no-scheduler",
+    ),
+    ("database of the schedulers is unreachable", "no-scheduler"),
     ("because of an internal error", "internal"),
     ("redirect requests to leader", "not-the-leader"),
     ("is larger than", "request-too-large"),

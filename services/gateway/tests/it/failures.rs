@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_proto::cluster::v1::GetClusterResponse;
+use cts_rpc::DATABASE_UNREACHABLE;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tonic::Status;
@@ -56,6 +58,39 @@ async fn a_scheduler_that_cannot_answer_for_the_moment() {
         };
         let stage = Stage::start(tasks).await;
         check(&stage, 503, "no scheduler is available").await;
+    }
+}
+
+/// Health, readings and changes have one reason.
+#[tokio::test]
+async fn each_answer_without_a_scheduler_has_the_reason_of_the_health_check() {
+    let waiting = "Consul at consul.example:8500 is unreachable: connection refused";
+    let unready = MemoryCluster::new(GetClusterResponse {
+        unhealthy: waiting.to_owned(),
+        ..GetClusterResponse::default()
+    });
+    let away = MemoryCluster::failing(Status::unavailable(DATABASE_UNREACHABLE));
+    let database = "the database of the schedulers is unreachable";
+    for (cluster, failure, reason) in [
+        (unready, "not ready", waiting),
+        (away.clone(), DATABASE_UNREACHABLE, database),
+        (away, "lost", database),
+    ] {
+        let stage = Stage::set(Scene {
+            tasks: MemoryTasks {
+                failure: Some(Status::unavailable(failure)),
+                ..three_tasks()
+            },
+            cluster,
+            ..Scene::default()
+        })
+        .await;
+        check(&stage, 503, reason).await;
+        let health = stage.ask("GET", "/v1/health").await;
+        assert!(health.body.contains(reason), "{health:?}");
+        let released = stage.ask("POST", "/v1/tasks/dns/release").await;
+        assert_eq!(released.status, 503, "{released:?}");
+        assert_eq!(released.body, new_error(reason));
     }
 }
 

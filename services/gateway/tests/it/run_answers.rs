@@ -216,6 +216,7 @@ async fn a_log_as_lines_or_as_objects() {
         answer.header("Content-Type"),
         Some("text/plain; charset=utf-8")
     );
+    assert_eq!(answer.header("X-Accel-Buffering"), Some("no"));
     assert!(answer.is_open_to_all_origins(), "{answer:?}");
     assert_eq!(unchunked(&answer.body), "Plan: 1 to add\né \"x\"\ndone\n");
 
@@ -343,6 +344,7 @@ async fn events_are_told_until_the_gateway_ends() {
     events.until("retry: 1000\n").await;
     assert!(events.text.starts_with("HTTP/1.1 200 OK\r\n"));
     assert_contains(&events.text, ["Content-Type: text/event-stream\r\n"]);
+    assert_contains(&events.text, ["X-Accel-Buffering: no\r\n"]);
     let (task, sender) = runs.followers.lock().unwrap()[0].clone();
     assert_eq!(task, "", "the gateway chooses");
     let other = FollowRunsResponse {

@@ -192,7 +192,7 @@ async fn each_service_has_its_documented_metrics_and_a_change_moves_them() {
 }
 
 #[tokio::test]
-async fn the_metrics_of_a_worker_need_a_certificate_of_the_services() {
+async fn metrics_need_a_certificate_or_a_token_and_probes_need_neither() {
     let authority = Authority::new();
     let site = Site::new();
     let (cert, key) = authority.issue(&["cts.internal"]);
@@ -221,11 +221,22 @@ async fn the_metrics_of_a_worker_need_a_certificate_of_the_services() {
         tls: Some(ClientTls::load(files).await.unwrap()),
         ..plan
     };
-    let scene = Scene::start_at(site, plan).await;
+    let mut scene = Scene::start_at(site, plan).await;
+    let words = [
+        "token",
+        "create",
+        "prometheus",
+        "-role=read",
+        "-config-file=database.hcl",
+    ];
+    let made = scene.cluster.command(&words).await;
+    made.assert_code(0);
+    let token = made.output.lines().find(|line| line.starts_with("cts_"));
+    let token = token.unwrap().to_owned();
     let stranger = Authority::new().issue(&["cts.internal"]);
     for service in Service::ALL {
         let address = address(&scene.cluster, service).unwrap();
-        let ask = async |identity: Option<&(String, String)>, path: &str| {
+        let ask = async |identity: Option<&(String, String)>, token: &str, path: &str| {
             let builder = Client::builder()
                 .no_proxy()
                 .timeout(Duration::from_secs(10))
@@ -239,19 +250,36 @@ async fn the_metrics_of_a_worker_need_a_certificate_of_the_services() {
                 }
             };
             let url = format!("https://cts.internal:{}{path}", address.port());
-            let answer = builder.build().unwrap().get(url).send().await;
+            let request = builder.build().unwrap().get(url);
+            let answer = request.bearer_auth(token).send().await;
             let answer = answer.map_err(|error| format!("{error:?}"))?;
             Ok::<_, String>((answer.status().as_u16(), answer.text().await.unwrap()))
         };
         let own = (cert.clone(), key.clone());
-        let (code, _) = ask(Some(&own), "/health/live").await.unwrap();
-        assert_eq!(code, 200, "{service}");
-        // The handshake demands a certificate of the services.
-        for other in [Some(&stranger), None] {
-            let refused = ask(other, "/metrics").await;
-            assert!(refused.is_err(), "{service}: {refused:?}");
+        for path in ["/health/live", "/health/ready"] {
+            for identity in [Some(&own), None] {
+                let (code, text) = ask(identity, "", path).await.unwrap();
+                assert_eq!(code, 200, "{service}: {path}: {text}");
+            }
         }
-        let (code, text) = ask(Some(&own), "/metrics").await.unwrap();
+        let refused = ask(Some(&stranger), "", "/health/live").await;
+        assert!(refused.is_err(), "{service}: {refused:?}");
+        let (code, text) = ask(None, "", "/metrics").await.unwrap();
+        assert_eq!(code, 401, "{service}: {text}");
+        // Only schedulers know tokens, a moment after they are made.
+        let expected = if service == Service::Scheduler {
+            200
+        } else {
+            401
+        };
+        eventually(DEADLINE, async || {
+            match ask(None, &token, "/metrics").await? {
+                (code, _) if code == expected => Ok(()),
+                (code, text) => Err(format!("{service}: {code} {text}")),
+            }
+        })
+        .await;
+        let (code, text) = ask(Some(&own), "", "/metrics").await.unwrap();
         assert_eq!(code, 200, "{service}: {text}");
         let remaining = Scrape::parse(&text);
         let remaining = remaining.sum("cts_certificate_remaining_seconds", &["services"]);

@@ -1,5 +1,5 @@
 //! The four services as processes of their own, over TCP, with one of each: no `high_availability`, but
-//! addresses on the command line, and none that depends on the order.
+//! addresses of `services.listen` and of the command line, which wins, and none that depends on the order.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -17,15 +17,25 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure(&consul.address(), Backend::Shared, &pool);
     let rest = free_port();
-    site.write("port.hcl", &format!("port = {rest}\n"));
     let ports = [(); 4].map(|()| free_port());
     let [watcher, scheduler, worker, gateway] = ports;
+    // The options of worker and gateway win.
+    let listen = [
+        ("watcher", watcher),
+        ("scheduler", scheduler),
+        ("worker", watcher),
+        ("gateway", scheduler),
+    ];
+    let listen = listen.map(|(role, port)| format!("    {role} = \"127.0.0.1:{port}\"\n"));
+    let listen = listen.concat();
+    let ports = format!("port = {rest}\nservices {{\n  listen {{\n{listen}  }}\n}}\n");
+    site.write("port.hcl", &ports);
     let watcher_url = format!("http://127.0.0.1:{watcher}");
     let scheduler_url = format!("http://127.0.0.1:{scheduler}");
-    let run = |name: &str, port: u16, more: &[&str]| {
-        let address = format!("127.0.0.1:{port}");
+    let run = |name: &str, port: Option<u16>, more: &[&str]| {
+        let address = port.map(|port| format!("-grpc-address=127.0.0.1:{port}"));
         let mut arguments = vec!["-config-file", "cts.hcl", "-config-file", "port.hcl"];
-        arguments.extend(["-grpc-address", &address]);
+        arguments.extend(address.as_deref());
         arguments.extend(more);
         site.run(name, &arguments, &format!("{name}.log"))
     };
@@ -34,10 +44,10 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
     // Callers start before the services that they call: no service may depend on the order.
     let as_scheduler = ["-watcher", &watcher_url, "-config-file", "database.hcl"];
     let processes = [
-        run("cts-gateway", gateway, &as_gateway),
-        run("cts-worker", worker, &at_scheduler),
-        run("cts-scheduler", scheduler, &as_scheduler),
-        run("cts-watcher", watcher, &[]),
+        run("cts-gateway", Some(gateway), &as_gateway),
+        run("cts-worker", Some(worker), &at_scheduler),
+        run("cts-scheduler", None, &as_scheduler),
+        run("cts-watcher", None, &[]),
     ];
     let offers = [
         (watcher, OF_WATCHER),

@@ -62,7 +62,7 @@ pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
         "tokens travel to telemetry.listen in plain text, and everybody on the way can read them: listen on 127.0.0.1, or configure services.tls",
     );
     say(
-        is_scraped && !config.security.require_auth,
+        is_scraped && !config.protects_metrics(),
         "everybody who reaches telemetry.listen can read the metrics, with the names of tasks: listen on 127.0.0.1, or require credentials (security.require_auth)",
     );
     let asks_for_certificates = config.tls.as_ref().is_some_and(|tls| tls.verify_incoming);
@@ -160,7 +160,7 @@ pub(super) mod tests {
         let words = std::iter::once("cts").chain(command.split(' '));
         let matches = commands.get_matches_from(words);
         let command = ServiceCommand::from_arg_matches(&matches).unwrap();
-        Uses::of(Service::of_command(&command), config)
+        Uses::of(Service::of_command(&command, config), config)
     }
 
     /// The numbers of the commands that say a sentence with this text.
@@ -182,7 +182,7 @@ pub(super) mod tests {
         let services_tls =
             "services {\n tls {\n ca_cert = \"ca\"\n cert = \"cert\"\n key = \"key\"\n }\n }\n";
         let with = |tls: &str, more: &str| format!("{tls}{more}");
-        let cases: [(&str, String, Vec<usize>); 14] = [
+        let cases: [(&str, String, Vec<usize>); 15] = [
             (
                 "Consul on another host",
                 "consul { address = \"10.0.0.1:8500\" }".into(),
@@ -211,6 +211,11 @@ pub(super) mod tests {
             (
                 "services talk in plain text",
                 "services { plaintext = true }".into(),
+                vec![3, 5, 6, 7, 8, 9],
+            ),
+            (
+                "services talk in plain text",
+                "services {\n plaintext = true\n listen { scheduler = \"10.0.0.1:8560\" }\n }".into(),
                 vec![3, 5, 6, 7, 8, 9],
             ),
             (

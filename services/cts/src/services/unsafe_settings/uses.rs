@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use cts_cli::{
-    ApiAddress, Doctor, Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker,
-};
+use cts_cli::{ApiAddress, Doctor, Gateway, ServiceCommand, ServiceRole};
 use cts_config::Config;
 use cts_core::access;
 
-/// Where a service listens, as its options say.
+use crate::services::listeners;
+
+/// Where a service listens, by its options and `services.listen`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Listeners {
     /// The API.
@@ -27,46 +27,42 @@ pub(crate) struct Service {
 
 impl Service {
     /// The service that a command starts.
-    pub(crate) fn of_command(command: &ServiceCommand) -> Self {
-        let (role, api, grpc) = match command {
+    pub(crate) fn of_command(command: &ServiceCommand, config: &Config) -> Self {
+        let (role, api) = match command {
             ServiceCommand::Start(start) => {
-                let Start {
-                    api, grpc_address, ..
-                } = start;
                 let serves = !start.once && !start.inspect && start.inspect_task.is_empty();
-                (None, serves.then_some(api), *grpc_address)
+                (None, serves.then_some(&start.api))
             }
-            ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-                (Some(ServiceRole::Watcher), None, Some(*grpc_address))
-            }
-            ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => {
-                (Some(ServiceRole::Scheduler), None, Some(*grpc_address))
-            }
-            ServiceCommand::Worker(Worker { grpc_address, .. }) => {
-                (Some(ServiceRole::Worker), None, Some(*grpc_address))
-            }
-            ServiceCommand::Gateway(Gateway {
-                api, grpc_address, ..
-            }) => (Some(ServiceRole::Gateway), Some(api), Some(*grpc_address)),
+            ServiceCommand::Watcher(_) => (Some(ServiceRole::Watcher), None),
+            ServiceCommand::Scheduler(_) => (Some(ServiceRole::Scheduler), None),
+            ServiceCommand::Worker(_) => (Some(ServiceRole::Worker), None),
+            ServiceCommand::Gateway(Gateway { api, .. }) => (Some(ServiceRole::Gateway), Some(api)),
         };
-        let api = api.map(api_address);
         Self {
             role,
-            listeners: Listeners { api, grpc },
+            listeners: Listeners {
+                api: api.map(api_address),
+                grpc: listeners::of_command(command, &config.services.listen),
+            },
         }
     }
 
     /// The service that `cts doctor` checks.
-    pub(crate) fn of_checks(doctor: &Doctor) -> Self {
-        // The address of a service that runs alone is on the loopback by default.
-        let own = doctor.role.map(|_role| (Ipv4Addr::LOCALHOST, 0).into());
+    pub(crate) fn of_checks(doctor: &Doctor, config: &Config) -> Self {
+        let given = doctor.grpc_address;
+        let own = |role| listeners::of_role(role, given, &config.services.listen);
         Self {
             role: doctor.role,
             listeners: Listeners {
                 api: Some(api_address(&doctor.api)),
-                grpc: doctor.grpc_address.or(own),
+                grpc: doctor.role.map(own).or(given),
             },
         }
+    }
+
+    /// The address for gRPC; `None` if the service serves none.
+    pub(crate) fn grpc(self) -> Option<SocketAddr> {
+        self.listeners.grpc
     }
 
     /// The role that its callers expect of it as a server; `None` if nothing calls it by gRPC.

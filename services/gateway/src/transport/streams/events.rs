@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::request::parameters;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
 use crate::transport::request_log::RequestId;
-use crate::transport::streams::{Answer, Stop, let_hyper_write};
+use crate::transport::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 
 /// Interval of signs of life: proxies between gateway and client may close a silent connection.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -64,9 +64,8 @@ pub(crate) async fn events(
         async { event.ok().map(Ok) }
     });
     let keep_alive = KeepAlive::new().interval(SIGN_OF_LIFE);
-    Ok(Sse::new(beginning.chain(changes))
-        .keep_alive(keep_alive)
-        .into_response())
+    let events = Sse::new(beginning.chain(changes)).keep_alive(keep_alive);
+    Ok(([UNBUFFERED], events).into_response())
 }
 
 struct Follower {

@@ -16,7 +16,7 @@ use crate::request::parameters::{self, LogFormat};
 use crate::scheduler_client::RunClient;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-use crate::transport::streams::{Answer, Stop, let_hyper_write};
+use crate::transport::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 
 /// The log of the run `run`.
 pub(crate) async fn log(
@@ -54,7 +54,7 @@ pub(crate) async fn log(
         (header::CONTENT_TYPE, content_type),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
-    Ok((headers, Body::from_stream(parts)).into_response())
+    Ok(([UNBUFFERED], headers, Body::from_stream(parts)).into_response())
 }
 
 fn written(part: &ReadLogResponse, format: LogFormat) -> Bytes {
