@@ -10,7 +10,7 @@ use cts_cli::{
     ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, InvokedAs, Scheduler,
     ServiceCommand, ServiceRole, Start, Watcher, Worker, read, say,
 };
-use cts_config::{Config, Loaded};
+use cts_config::Config;
 use cts_core::{Chain, SystemClock};
 use cts_runtime::{
     LogError, LogFormat, LogRelay, LogSettings, Order, ProcessEnv, StopSignals, init_log,
@@ -144,10 +144,9 @@ async fn run(
         return Err(CommandError::NoConfiguration.into());
     }
     let loaded = read(&options.configuration, process_env);
-    let Loaded {
-        mut config,
-        warnings,
-    } = loaded.map_err(CommandError::Configuration)?;
+    let loaded = loaded.map_err(CommandError::Configuration)?;
+    let warnings = loaded.all_warnings();
+    let mut config = loaded.config;
     let log = settings::log(&config, process_env.log_format);
     let relay = log.relay.clone();
     let lines = match pass_mode(&command) {

@@ -117,7 +117,7 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
 
 /// The checks of everything outside of the configuration, in the order of the table.
 async fn outside(subject: Subject<'_>) -> Vec<Finding> {
-    let groups: [Vec<Finding>; 12] = tokio::join!(
+    let groups: [Vec<Finding>; 13] = tokio::join!(
         within("consul", consul::reach(subject)),
         within("consul version", consul::version(subject)),
         within("consul token", consul::token(subject)),

@@ -134,11 +134,8 @@ impl Outcome {
 
     /// Registers the tasks of the files, and names the keys that only a restart changes.
     async fn compare(&mut self, parts: &Parts, settings: &Value, loaded: Loaded) {
-        let Loaded {
-            mut config,
-            warnings,
-        } = loaded;
-        log_problems(&warnings);
+        log_problems(&loaded.all_warnings());
+        let mut config = loaded.config;
         let changed = differences(settings, &settings_of(&mut config));
         if let Some((files, shape)) = &parts.tasks {
             let needed = changed
