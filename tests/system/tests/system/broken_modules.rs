@@ -45,7 +45,8 @@ async fn its_task_fails_until_the_module_is_mended_and_the_others_go_on(
     consul.register_service("web", "web-2", 2, &[], &[]).await;
     site.wait_for_ids("gone", &["web-1", "web-2"]).await;
     site.wait_for_ids("sound", &["web-1", "web-2"]).await;
-    assert_eq!(cts.api.task_status("gone").await["status"], "successful");
+    let events = cts.api.wait_for_events("gone", 2).await;
+    assert_eq!(events[0]["success"], true);
     cts.api.wait_for_events("lacking", 2).await;
     cts.stop().await;
 }
