@@ -117,23 +117,33 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
 
 /// The checks of everything outside of the configuration, in the order of the table.
 async fn outside(subject: Subject<'_>) -> Vec<Finding> {
-    let groups: [Vec<Finding>; 13] = tokio::join!(
-        within("consul", consul::reach(subject)),
-        within("consul version", consul::version(subject)),
-        within("consul token", consul::token(subject)),
-        within("consul keys", consul::keys(subject)),
-        within("consul rights", rights::check(subject)),
-        within("database", database::check(subject)),
-        within("terraform", engine::check(subject)),
-        within("states", states::check(subject)),
-        within("modules", modules::check(subject)),
-        within("listener", listener::check(subject)),
-        within("services", peers::check(subject)),
-        within("certificates", certificates::check(subject)),
-        within("machine", machine::check(subject)),
-    )
-    .into();
-    groups.into_iter().flatten().collect()
+    let of_consul = async {
+        let groups: [Vec<Finding>; 5] = tokio::join!(
+            within("consul", consul::reach(subject)),
+            within("consul version", consul::version(subject)),
+            within("consul token", consul::token(subject)),
+            within("consul keys", consul::keys(subject)),
+            within("consul rights", rights::check(subject)),
+        )
+        .into();
+        groups
+    };
+    let of_others = async {
+        let groups: [Vec<Finding>; 8] = tokio::join!(
+            within("database", database::check(subject)),
+            within("terraform", engine::check(subject)),
+            within("states", states::check(subject)),
+            within("modules", modules::check(subject)),
+            within("listener", listener::check(subject)),
+            within("services", peers::check(subject)),
+            within("certificates", certificates::check(subject)),
+            within("machine", machine::check(subject)),
+        )
+        .into();
+        groups
+    };
+    let (of_consul, of_others) = tokio::join!(of_consul, of_others);
+    of_consul.into_iter().chain(of_others).flatten().collect()
 }
 
 /// The findings of a check, or that it took too long.
