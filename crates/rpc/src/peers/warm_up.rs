@@ -57,7 +57,7 @@ impl WarmUp {
         let (left, next) = (self.left, self.next);
         let due = async move {
             if left == 0 {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             } else {
                 sleep_until(next).await;
             }

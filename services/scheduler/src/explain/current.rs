@@ -89,11 +89,12 @@ impl Facts<'_> {
         problems.next()
     }
 
-    /// Whether all problems of its views are those of a common outage.
+    /// Whether its views have problems, and all of these are those of a common outage.
     pub(super) fn shares_outage(&self) -> bool {
         let views = self.known.into_iter().flat_map(|known| &known.views);
-        let mut problems = views.filter_map(|view| view.problem.as_ref());
-        problems.all(|problem| problem.outage)
+        let problems = views.filter_map(|view| view.problem.as_ref());
+        let mut outages = problems.map(|problem| problem.outage).peekable();
+        outages.peek().is_some() && outages.all(|is_outage| is_outage)
     }
 
     /// Views that were never read.
