@@ -43,12 +43,11 @@ fn is_known(zone: &str) -> bool {
 
 /// A rule begins with a name and an offset.
 fn is_rule(text: &str) -> bool {
-    let offset = match text.strip_prefix('<') {
-        Some(quoted) => quoted.split_once('>').map(|(_name, offset)| offset),
-        None => {
-            let offset = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-            (text.len() - offset.len() >= 3).then_some(offset)
-        }
+    let offset = if let Some(quoted) = text.strip_prefix('<') {
+        quoted.split_once('>').map(|(_name, offset)| offset)
+    } else {
+        let offset = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        (text.len() - offset.len() >= 3).then_some(offset)
     };
     let offset = offset.map(|offset| offset.strip_prefix(['+', '-']).unwrap_or(offset));
     offset.is_some_and(|offset| offset.starts_with(|c: char| c.is_ascii_digit()))

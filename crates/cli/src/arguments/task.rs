@@ -410,7 +410,7 @@ pub(crate) struct Import {
 
 #[cfg(test)]
 mod tests {
-    use cts_proto::json::Word as _;
+    use cts_proto::json::Word;
     use cts_proto::task::v1::CurrentStateName;
 
     use super::STATES;
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn every_state_of_the_api_can_be_asked_for() {
         let states = (1..).map_while(|value| CurrentStateName::try_from(value).ok());
-        let words: Vec<String> = states.map(|state| state.word()).collect();
+        let words: Vec<String> = states.map(Word::word).collect();
         assert_eq!(words, STATES);
     }
 }

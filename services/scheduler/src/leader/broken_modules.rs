@@ -166,7 +166,7 @@ mod tests {
             Usability::BeingRead
         );
         assert_eq!(broken.next(), Some(now));
-        assert_eq!(broken.begin(now), [task.clone()]);
+        assert_eq!(broken.begin(now), std::slice::from_ref(&task));
         assert_eq!(
             broken.usability(name, Some("gone"), now),
             Usability::BeingRead

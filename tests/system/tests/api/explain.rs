@@ -109,11 +109,12 @@ async fn data_that_is_missing_is_named() {
     let log = scene.instance.output();
     let warning =
         "this `filter` is not sent to Consul, and its task does not run until it is mended";
-    let place = log
-        .lines()
-        .skip_while(|line| !line.contains(warning))
-        .nth(1);
-    assert!(place.is_some_and(|line| line.contains(".hcl:")), "{log}");
+    let mut lines = log.lines();
+    let warned = lines.find(|line| line.contains(warning));
+    assert!(
+        warned.is_some_and(|line| line.contains(".hcl line=")),
+        "{log}"
+    );
     scene.instance.stop().await;
 }
 

@@ -1,4 +1,4 @@
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use super::*;
 
@@ -49,7 +49,7 @@ ID             TASK        QUEUED
     let lines = |columns: usize| {
         shown(columns)
             .lines()
-            .map(|line| line.width())
+            .map(UnicodeWidthStr::width)
             .max()
             .unwrap()
     };
