@@ -129,11 +129,14 @@ impl Called {
     }
 }
 
-/// Compares with the stored text, whatever the version of the program.
+/// Compares with the stored text, whatever the version of the program and the times of log lines.
 macro_rules! assert_said {
     ($name:expr, $text:expr) => {
         insta::with_settings!({
-            filters => vec![(r"v\d+\.\d+\.\d+( \([^)]*\))?", "v[version]")],
+            filters => vec![
+                (r"v\d+\.\d+\.\d+( \([^)]*\))?", "v[version]"),
+                (r"\d{4}-\d\d-\d\dT\S+ \[", "TIME ["),
+            ],
             omit_expression => true,
             prepend_module_to_snapshot => false,
         }, {
