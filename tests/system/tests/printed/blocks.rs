@@ -220,7 +220,7 @@ pub(super) fn blocks(document: &str) -> Vec<Block> {
         } else if let Some(reason) = bare.strip_prefix("<!-- not run: ") {
             mark = Some(reason.trim_end_matches("-->").trim().to_owned());
         } else if line.starts_with('#') {
-            section = line.trim_start_matches('#').trim().to_owned();
+            line.trim_start_matches('#').trim().clone_into(&mut section);
         }
     }
     found

@@ -6,7 +6,7 @@ use std::path::Path;
 use cts_testkit::{ConsulAgent, assert_contains, consul_path, eventually, terraform_path};
 use cts_tests::DEADLINE;
 
-use super::blocks::section;
+use super::blocks::{Block, section};
 use super::terminal::Machine;
 
 /// The only section of its document.
@@ -41,7 +41,7 @@ async fn the_demo_goes_as_printed() {
     copy(&root, &machine.path().join("scripts"));
     let readme = section("README.md", "See it work");
     let own = section("examples/demo/README.md", DEMO);
-    let commands = [&readme[0], &own[0]].map(|block| block.commands());
+    let commands = [&readme[0], &own[0]].map(Block::commands);
     assert!(
         commands
             .iter()
