@@ -10,11 +10,7 @@ use crate::cluster::prompt_answers::ask_for;
 use crate::cluster::scene::Scene;
 
 async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
-    wait_for_status(api, "/v1/health", status).await
-}
-
-async fn wait_for_status(api: &Api, path: &str, status: u16) -> serde_json::Value {
-    eventually(DEADLINE, async || match api.ask(path).await {
+    eventually(DEADLINE, async || match api.ask("/v1/health").await {
         Ok((answered, body)) if answered == status => Ok(body),
         other => Err(format!("{other:?}")),
     })
@@ -24,12 +20,20 @@ async fn wait_for_status(api: &Api, path: &str, status: u16) -> serde_json::Valu
 /// Words of every answer, also of gateways whose schedulers report that they do not serve.
 const OUTAGE: &str = "the database of the schedulers is unreachable";
 
-/// Asks for some time. Each answer reports the outage, once the answers of the second before it are too old.
+fn reports_outage(status: u16, body: &serde_json::Value) -> bool {
+    let message = body["error"]["message"].as_str().unwrap_or_default();
+    status == 503 && message.ends_with(OUTAGE)
+}
+
+/// Asks for some time. Each answer reports the outage, once the schedulers have noticed that their database stands still.
 async fn outage_is_answered(api: &Api, path: &str) {
-    wait_for_status(api, path, 503).await;
+    eventually(DEADLINE, async || match api.ask(path).await {
+        Ok((status, body)) if reports_outage(status, &body) => Ok(()),
+        other => Err(format!("{path}: {other:?}")),
+    })
+    .await;
     for (status, body) in ask_for(api, path, Duration::from_secs(12)).await {
-        let message = body["error"]["message"].as_str().unwrap_or_default();
-        assert!(status == 503 && message.ends_with(OUTAGE), "{path}: {body}");
+        assert!(reports_outage(status, &body), "{path}: {status} {body}");
     }
 }
 

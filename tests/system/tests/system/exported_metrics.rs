@@ -122,8 +122,8 @@ async fn an_unreachable_collector_is_one_warning() {
     });
     let warnings: Vec<_> = warnings.collect();
     assert_eq!(warnings.len(), 1, "{output}");
-    // The system and the library have different words for it.
+    // The system and the library have different words for it: reset, closed because of a broken pipe.
     let reason = warnings[0].to_lowercase();
-    assert!(reason.contains("error=\"connection reset"), "{reason}");
+    assert!(reason.contains("error=\"connection "), "{reason}");
     instance.stop().await;
 }

@@ -172,9 +172,12 @@ async fn the_end_of_its_terminal_ends_a_daemon() {
         has_ended.then_some(()).ok_or(log)
     })
     .await;
-    let services = consul.get("/v1/agent/services").await;
-    let ids: Vec<&String> = services.as_object().unwrap().keys().collect();
-    assert_eq!(ids, ["web-1"]);
+    eventually(DEADLINE, async || {
+        let services = consul.get("/v1/agent/services").await;
+        let ids: Vec<String> = services.as_object().unwrap().keys().cloned().collect();
+        (ids == ["web-1"]).then_some(()).ok_or(ids)
+    })
+    .await;
 }
 
 #[tokio::test]
