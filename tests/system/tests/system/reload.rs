@@ -175,7 +175,7 @@ async fn the_end_of_its_terminal_ends_a_daemon() {
     eventually(DEADLINE, async || {
         let services = consul.get("/v1/agent/services").await;
         let ids: Vec<String> = services.as_object().unwrap().keys().cloned().collect();
-        (ids == ["web-1"]).then_some(()).ok_or(ids)
+        (ids == ["web-1"]).then_some(()).ok_or(format!("{ids:?}"))
     })
     .await;
 }
