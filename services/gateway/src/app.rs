@@ -56,6 +56,9 @@ use crate::transport::{http_validation, streams};
 /// Longest wait for a healthy scheduler: those of a cluster that starts are found within it.
 const FIND_LIMIT: Duration = Duration::from_millis(1500);
 
+/// Longest wait for a healthy scheduler while one reports that it does not serve, as it does for a moment while it starts.
+const UNFIT_LIMIT: Duration = Duration::from_millis(500);
+
 struct App {
     board: StatusBoard,
     overviews: OverviewBoard,
@@ -299,12 +302,13 @@ impl App {
         ) {
             return Ok(());
         }
-        if self.schedulers.unfit().is_some() {
-            return Err(Problem::without_scheduler());
-        }
+        let limit = match self.schedulers.unfit() {
+            Some(_) => UNFIT_LIMIT,
+            None => FIND_LIMIT,
+        };
         let mut schedulers = self.schedulers.healthy();
         let found = schedulers.wait_for(|healthy| !healthy.is_empty());
-        match timeout(FIND_LIMIT, found).await {
+        match timeout(limit, found).await {
             Ok(_found_or_ended) => Ok(()),
             Err(_elapsed) => Err(Problem::without_scheduler()),
         }

@@ -211,7 +211,8 @@ fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
         );
         block.sink().warning(&written.place, message);
     } else if !directory.is_some_and(Path::is_absolute) {
-        let message = "without an absolute `workspace_dir` the state of backend `local` is in the task's                        directory, which every worker has for itself";
+        let message = "without an absolute `workspace_dir` the state of backend `local` is in the task's directory, \
+                       which every worker has for itself";
         block.sink().warning(&written.place, message);
     }
     true

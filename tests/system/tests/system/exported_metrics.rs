@@ -122,8 +122,9 @@ async fn an_unreachable_collector_is_one_warning() {
     });
     let warnings: Vec<_> = warnings.collect();
     assert_eq!(warnings.len(), 1, "{output}");
-    // The system and the library have different words for it: reset, closed because of a broken pipe.
+    // The system and the library have different words for it.
     let reason = warnings[0].to_lowercase();
-    assert!(reason.contains("error=\"connection "), "{reason}");
+    let known = ["connection reset", "because of a broken pipe"];
+    assert!(known.iter().any(|words| reason.contains(words)), "{reason}");
     instance.stop().await;
 }
