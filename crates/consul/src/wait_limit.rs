@@ -10,7 +10,7 @@ const QUIET: Duration = Duration::from_secs(5);
 const BURST: Duration = Duration::from_secs(1);
 /// Pause between two trials of a longer wait. A single cut is forgotten after that time.
 const TRIAL_EVERY: Duration = Duration::from_hours(1);
-/// A wait below this makes so many requests that somebody should look.
+/// A wait below this is a warning: each view is asked for more than six times a minute.
 const SHORT: Duration = Duration::from_secs(10);
 
 /// Known cuts at one address. All times are since any fixed moment.

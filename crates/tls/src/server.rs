@@ -30,7 +30,7 @@ pub struct ServerFiles {
 #[derive(Clone)]
 pub struct ServerTls(Arc<Reloading<Configs>>);
 
-/// What the files say, for two kinds of listeners.
+/// Settings of TLS from the files, for two kinds of listeners.
 struct Configs {
     /// Demands certificates of clients, if the files name authorities for them.
     strict: Arc<ServerConfig>,

@@ -4,7 +4,7 @@
 use cts_runtime::ProcessEnv;
 use cts_terraform::is_ignored_setting;
 
-/// What to write in place of such a variable.
+/// Settings that replace such a variable.
 pub(crate) const INSTEAD: &str = "`variables` of the task for TF_VAR_…, `parallelism` of the driver or `task_env` of a \
      `terraform_provider` for TF_CLI_ARGS…; the workspace is that of the task";
 

@@ -86,7 +86,7 @@ impl Reloads {
     }
 }
 
-/// What was reloaded, and what was not.
+/// Parts that were reloaded, and parts that were not.
 #[derive(Debug, Default)]
 struct Outcome {
     reloaded: BTreeSet<String>,

@@ -70,7 +70,7 @@ async fn state(setup: &Setup, name: &str) -> proto::TaskState {
     state.into_inner().state.unwrap()
 }
 
-/// Waits until the task has so many events, and returns the errors of the events, newest first.
+/// Waits until the task has `count` events, and returns the errors of the events, newest first.
 async fn errors(setup: &Setup, name: &str, count: usize) -> Vec<String> {
     let events = setup.until(async |setup| {
         let events = state(setup, name).await.events;

@@ -25,7 +25,7 @@ pub(super) struct Machine {
     api: u16,
 }
 
-/// What a command has printed, on both streams, and its exit code.
+/// The output of a command on both streams, and its exit code.
 #[derive(Debug)]
 pub(super) struct Printed {
     pub(super) code: i32,

@@ -115,7 +115,7 @@ impl Call {
         self
     }
 
-    /// Gives the terminal of a dialogue so many columns; otherwise it has no size.
+    /// Sets the number of columns of a dialogue's terminal, which has no size otherwise.
     pub(crate) const fn columns(mut self, columns: u16) -> Self {
         self.columns = columns;
         self
