@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::views::Views;
 
@@ -46,11 +46,12 @@ impl Silence {
 }
 
 impl Views {
-    /// Sends a cheap request from time to time, for ever, while views are followed. An outage has a line and a problem of
+    /// Sends a cheap request from time to time, for ever, while views are followed. The first queries of the views answer
+    /// for the time before the first request. An outage has a line and a problem of
     /// its own.
     pub(crate) async fn look_for_silence(&self) -> Infallible {
         let shared = &self.0;
-        let mut ticks = interval(EVERY);
+        let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;

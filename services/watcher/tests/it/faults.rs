@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
-use wiremock::matchers::any;
+use wiremock::matchers::path_regex;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::rig::{Rig, Update, ids, instances, view};
 
-/// Gives these answers one after the other, then none for a long time.
+/// Gives these answers to the queries of views one after the other, then none for a long time.
 struct Script(Mutex<std::vec::IntoIter<ResponseTemplate>>);
 
 impl Respond for Script {
@@ -22,7 +22,8 @@ impl Respond for Script {
 async fn consul(answers: Vec<ResponseTemplate>) -> MockServer {
     let server = MockServer::start().await;
     let script = Script(Mutex::new(answers.into_iter()));
-    Mock::given(any()).respond_with(script).mount(&server).await;
+    let queries = Mock::given(path_regex("^/v1/health/service/"));
+    queries.respond_with(script).mount(&server).await;
     server
 }
 
