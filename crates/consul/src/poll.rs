@@ -79,14 +79,14 @@ pub async fn poll(
     on_event: impl FnMut(PollEvent),
 ) -> Infallible {
     let known = Known::new(ReadRequests::default(), on_event);
-    follow(client, query, OwnSlot, &known).await
+    follow(client, query, &mut OwnSlot, &known).await
 }
 
 /// Follows as `poll` does, and asks when `slot` has the right to.
 pub(crate) async fn follow(
     client: &ConsulClient,
     query: &Query,
-    mut slot: impl QuerySlot,
+    slot: &mut impl QuerySlot,
     known: &Known<impl FnMut(PollEvent)>,
 ) -> Infallible {
     let mut retries = Retries::new();

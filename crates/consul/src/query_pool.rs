@@ -47,12 +47,12 @@ impl QueryPool {
         requests: &ReadRequests,
         on_event: impl FnMut(PollEvent),
     ) -> Infallible {
-        let slot = SharedSlot::join(&self.0, query);
+        let mut slot = SharedSlot::join(&self.0, query);
         let id = slot.id();
         let known = Known::new(requests.clone(), on_event);
         tokio::select! {
             biased;
-            never = follow(&self.0.client, query, slot, &known) => never,
+            never = follow(&self.0.client, query, &mut slot, &known) => never,
             never = read_on_request(&self.0, id, query, &known) => never,
         }
     }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::problem::Problem;
 use crate::routes::Route;
-use crate::scheduler_client::{ClusterClient, MAX_AGE};
+use crate::scheduler_client::ClusterClient;
 
 /// A reading that takes longer has its answer when a health check fails. Together with the limit of that check, an
 /// answer comes within two seconds.
@@ -39,7 +39,7 @@ pub(crate) async fn unless_unhealthy(
         tokio::select! {
             biased;
             answer = &mut answer => return answer,
-            checked = cluster.recent(MAX_AGE) => if let Err(error) = checked
+            checked = cluster.recent() => if let Err(error) = checked
                 && error.is_unavailable()
             {
                 return Err(Problem::of_failed_call(&error));

@@ -42,7 +42,7 @@ use tonic::{Code, Status};
 
 pub(crate) use audit::AuditClient;
 pub(crate) use changes::{ChangeError, Reason, TaskChangeClient};
-pub(crate) use cluster::{ClusterClient, MAX_AGE};
+pub(crate) use cluster::ClusterClient;
 pub(crate) use runs::RunClient;
 pub(crate) use tasks::TaskClient;
 pub(crate) use workers::WorkerClient;

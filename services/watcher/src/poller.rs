@@ -1,5 +1,6 @@
 //! Keeps the state of a view up to date.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use cts_consul::{PollEvent, Query, ReadRequests};
@@ -30,7 +31,7 @@ impl Views {
                     View::ConsulKv(query) => Query::Kv(query),
                     View::Services(_combined) => return,
                 };
-                self.poll(&query, &requests, publisher).await;
+                match self.poll(&query, &requests, publisher).await {}
             }
             Source::Member(view) => {
                 let publisher = self.publisher(view.id(), state);
@@ -38,7 +39,7 @@ impl Views {
                     view,
                     passing: true,
                 };
-                self.poll(&query, &requests, publisher).await;
+                match self.poll(&query, &requests, publisher).await {}
             }
         }
     }
@@ -48,11 +49,19 @@ impl Views {
         Publisher::new(id, state, outage).holding_filtered(self.0.options.hold_filtered)
     }
 
-    async fn poll(&self, query: &Query, requests: &ReadRequests, mut publisher: Publisher) {
-        let publish = |event: PollEvent| {
+    /// Follows the query for ever.
+    fn poll(
+        &self,
+        query: &Query,
+        requests: &ReadRequests,
+        publisher: Publisher,
+    ) -> impl Future<Output = Infallible> {
+        // Boxed: each future on the way to the query holds what it is given and what it passes on.
+        let mut publisher = Box::new(publisher);
+        let publish = move |event: PollEvent| {
             self.0.metrics.polled(&event);
             publisher.publish(event, Instant::now());
         };
-        match self.0.pool.follow(query, requests, publish).await {}
+        self.0.pool.follow(query, requests, publish)
     }
 }

@@ -131,9 +131,9 @@ impl Views {
             async move {
                 let id = source.id();
                 tracing::debug!(view.id = %id, "following a view");
-                let _cancelled = ended
-                    .run_until_cancelled(views.work(source, requests, sender))
-                    .await;
+                // Boxed: `run_until_cancelled` holds a future twice, and each of thousands of views has one.
+                let work = Box::pin(views.work(source, requests, sender));
+                let _cancelled = ended.run_until_cancelled(work).await;
                 tracing::debug!(view.id = %id, "no longer following a view");
             }
         };

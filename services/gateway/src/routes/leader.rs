@@ -1,19 +1,15 @@
 //! The strict-follower mode: a gateway before a replica that does not lead sends its clients to the
 //! one that does (docs/rest.md#strict-followers).
 
-use std::time::Duration;
-
 use cts_proto::cluster::v1::GetClusterResponse;
 
 use crate::problem::Problem;
 use crate::scheduler_client::ClusterClient;
 
-/// Maximum age of the answer about the leader.
-const MAX_AGE: Duration = Duration::from_millis(500);
-
-/// Answers a request to a task or status endpoint, unless the leader is asked.
+/// Answers a request to a task or status endpoint, unless the leader is asked. The scheduler says for each request who
+/// leads at that moment.
 pub(crate) async fn intercept(questions: &ClusterClient) -> Result<Option<Problem>, Problem> {
-    match questions.recent(MAX_AGE).await {
+    match questions.newest().await {
         Ok(cluster) => Ok(redirection(&cluster).map(Problem::not_the_leader)),
         Err(error) => Err(Problem::of_failed_call(&error)),
     }

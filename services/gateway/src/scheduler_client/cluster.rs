@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
+use super::single_flight::SingleFlight;
 use super::{CALL_LIMIT, CallError, ask, chain};
 use crate::problem::NO_SCHEDULER;
 
@@ -20,7 +21,7 @@ const SHARED_CALL_LIMIT: Duration = Duration::from_millis(1500);
 const UNFIT_CALL_LIMIT: Duration = Duration::from_millis(300);
 
 /// Largest age of the result of a health check. Many balancers may ask often; the scheduler is asked once.
-pub(crate) const MAX_AGE: Duration = Duration::from_secs(1);
+const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// A scheduler has answered, but without its database.
 const NO_DATABASE: &str = "the database of the schedulers is unreachable";
@@ -38,6 +39,7 @@ pub(crate) struct ClusterClient {
     schedulers: Peers,
     /// Locked while the call is made, so that any number of requests makes one call.
     recent: Arc<Mutex<Option<Recent>>>,
+    newest: Arc<SingleFlight<SharedAnswer>>,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl ClusterClient {
             client,
             schedulers,
             recent: Arc::default(),
+            newest: Arc::default(),
         }
     }
 
@@ -62,17 +65,34 @@ impl ClusterClient {
         self.get_cluster(CALL_LIMIT).await
     }
 
-    /// The replicas from an answer that is at most `max_age` old; an older answer is requested again.
-    /// Failures are shared as well, and logged here, once for all.
+    /// The replicas from an answer that is at most [`MAX_AGE`] old; an older answer is requested again.
+    /// Failures are shared as well.
     ///
     /// If the caller that sends the request goes away, the next waiting caller sends it again.
-    pub(crate) async fn recent(&self, max_age: Duration) -> SharedAnswer {
+    pub(crate) async fn recent(&self) -> SharedAnswer {
         let mut recent = self.recent.lock().await;
         if let Some(Recent { at, answer }) = &*recent
-            && at.elapsed() < max_age
+            && at.elapsed() < MAX_AGE
         {
             return answer.clone();
         }
+        let answer = self.shared_answer().await;
+        *recent = Some(Recent {
+            at: Instant::now(),
+            answer: answer.clone(),
+        });
+        answer
+    }
+
+    /// The replicas from an answer to a call that begins after this one. Callers that wait at the same time share it.
+    pub(crate) async fn newest(&self) -> SharedAnswer {
+        let client = self.clone();
+        let call = || async move { client.shared_answer().await };
+        self.newest.join(call).await
+    }
+
+    /// Asks about the replicas for many requests. Failures are logged here, once for all.
+    async fn shared_answer(&self) -> SharedAnswer {
         let limit = match self.schedulers.unfit() {
             Some(_) => UNFIT_CALL_LIMIT,
             None => SHARED_CALL_LIMIT,
@@ -90,16 +110,12 @@ impl ClusterClient {
                 "no scheduler answered about the cluster"
             );
         }
-        *recent = Some(Recent {
-            at: Instant::now(),
-            answer: answer.clone(),
-        });
         answer
     }
 
     /// Why no scheduler can do its work, for clients; `None` if one can. Each 503 without a scheduler has this reason.
     pub(crate) async fn outage(&self) -> Option<String> {
-        match self.recent(MAX_AGE).await {
+        match self.recent().await {
             Ok(cluster) => Some(cluster.unhealthy.clone()).filter(|reason| !reason.is_empty()),
             Err(error) if !error.is_unavailable() => Some(FAILED.to_owned()),
             // A scheduler that answers its health checks only has lost its database.

@@ -30,7 +30,7 @@ impl<T: Clone> Default for SingleFlight<T> {
 
 impl<T: Clone> fmt::Debug for SingleFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Turns")
+        f.write_str("SingleFlight")
     }
 }
 
