@@ -31,7 +31,7 @@ use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
 
-pub use access::{HcpAccess, HcpApi};
+pub use access::{HcpAccess, HcpApi, STUB_NAME};
 pub use faults::{Fault, HcpRequest};
 pub use inspection::{RunRecord, VariableRecord};
 pub use model::{Outcome, Policy, Right};

@@ -180,12 +180,18 @@ fn each_mistake_is_found_where_it_stands() {
             5,
             "none.tfvars",
         ),
+        (
+            "terraform_provider \"zpa\" {\n  id     = \"{{ with secret \\\"k/z\\\" }}{{ . }}{{ end }}\"\n  secret = \"s3cr3t\"\n}\n",
+            2,
+            "Vault is not configured",
+        ),
     ] {
         let sandbox = sandbox();
         sandbox.write("a.hcl", text);
         let report = sandbox.refused_files(&["a.hcl"]);
         let shown = report.render();
         assert!(shown.contains(words), "{text}\n{shown}");
+        assert!(!shown.contains("s3cr3t"), "{text}\n{shown}");
         let lines: Vec<_> = report.problems().iter().map(crate::Problem::line).collect();
         assert!(lines.contains(&Some(line)), "{text}\n{lines:?}\n{shown}");
     }

@@ -37,6 +37,27 @@ fn what_is_not_set_is_left_out() {
 }
 
 #[test]
+fn module_inputs_in_json_are_one_object_or_a_list() {
+    let inputs = [
+        r#"{"services": {"names": ["web"]}, "consul-kv": {"path": "lb/a"}}"#,
+        r#"[{"services": {"names": ["web"]}}, {"consul-kv": {"path": "lb/a"}}]"#,
+    ];
+    for inputs in inputs {
+        let sandbox = Sandbox::new();
+        let text = format!(
+            r#"{{"task": {{"name": "x", "module": "./k", "module_input": {inputs},
+                "condition": {{"catalog-services": {{"regexp": "web", "use_as_module_input": false}}}}}}}}"#
+        );
+        let file = load(&sandbox, "task.json", &text);
+        let file = file.unwrap_or_else(|error| panic!("{text}\n{error:?}"));
+        assert_eq!(
+            file.request["module_input"],
+            json!({ "services": { "names": ["web"] }, "consul_kv": { "path": "lb/a" } })
+        );
+    }
+}
+
+#[test]
 fn everything_that_is_set_is_sent() {
     let (found, warnings) = request(
         r#"log_level = "nonsense"

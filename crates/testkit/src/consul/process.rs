@@ -61,6 +61,10 @@ impl Ports {
     pub(super) fn http_address(&self) -> String {
         format!("127.0.0.1:{}", self.http)
     }
+
+    pub(super) fn wan_address(&self) -> String {
+        format!("127.0.0.1:{}", self.serf_wan)
+    }
 }
 
 /// Why an agent did not become ready.

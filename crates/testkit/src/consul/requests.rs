@@ -84,6 +84,12 @@ impl ConsulAgent {
             .await;
     }
 
+    /// Joins the datacenter of this agent and that of the other one over WAN.
+    pub async fn join_datacenter(&self, other: &Self) {
+        let path = format!("/v1/agent/join/{}?wan=1", other.ports.wan_address());
+        self.put(&path, "").await;
+    }
+
     /// Writes to any other endpoint.
     pub async fn put(&self, path: &str, body: impl Into<reqwest::Body>) {
         self.send(Method::PUT, path, body).await;

@@ -21,6 +21,9 @@ const AUTHORITY: &str = "CTS_TEST_HCP_CA";
 /// The certificate of a stub's authority in its directory.
 const STUB_AUTHORITY: &str = "ca.pem";
 
+/// A second name in the certificate of a stub, which no resolver knows.
+pub const STUB_NAME: &str = "tfe.test";
+
 /// Time for one answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -122,7 +125,7 @@ impl HcpServer {
     /// Starts a server with TLS on all its ports, and writes the certificate of its authority into a directory.
     pub async fn start_in(directory: &Path, settings: HcpSettings) -> Self {
         let authority = Authority::new();
-        let pair = authority.write_pair(directory, "server", &["127.0.0.1"]);
+        let pair = authority.write_pair(directory, "server", &["127.0.0.1", STUB_NAME]);
         let written = std::fs::write(directory.join(STUB_AUTHORITY), authority.pem());
         written.expect("the directory is writable");
         Self::start_tls(settings, pair.acceptor(None)).await

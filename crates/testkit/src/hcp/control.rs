@@ -17,6 +17,12 @@ impl HcpServer {
         self.shared.change(|model| model.held.remove(&phase));
     }
 
+    /// Gives a status a name that the API does not have, as a later version may.
+    pub fn rename_status(&self, phase: Phase, name: &'static str) {
+        self.shared
+            .change(|model| model.renamed.insert(phase, name));
+    }
+
     /// From now on, the server ignores the values that come with a run, as a server without such values does.
     pub fn ignore_run_variables(&self) {
         self.shared

@@ -125,6 +125,8 @@ pub(super) struct Model {
     pub(super) signed: SignedAddresses,
     /// Runs stop before what they do in these.
     pub(super) held: BTreeSet<Phase>,
+    /// Names that clients see in the place of those of the API.
+    pub(super) renamed: BTreeMap<Phase, &'static str>,
     /// Uploads stay `pending`.
     pub(super) uploads_held: bool,
     /// Values that come with a run are dropped without a word.
@@ -149,6 +151,7 @@ impl Model {
             state_versions: Vec::new(),
             signed: SignedAddresses::at(archive),
             held: BTreeSet::new(),
+            renamed: BTreeMap::new(),
             uploads_held: false,
             ignores_run_variables: false,
             upload_failure: None,

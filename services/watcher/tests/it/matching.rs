@@ -5,7 +5,7 @@ use cts_testkit::{ConsulAgent, eventually};
 use serde_json::json;
 
 use crate::DEADLINE;
-use crate::rig::{Rig, Subscriber, Update, ids, view};
+use crate::rig::{Rig, Subscriber, Update, ids, instances, view};
 
 fn services(regexp: &str, filter: &str) -> View {
     View::Services(ServicesView {
@@ -86,6 +86,62 @@ async fn a_filter_narrows_what_passes_and_never_brings_more() {
     let mut subscriber = rig.subscriber().await;
     subscriber.subscribe([&services("web", "Checks.Status != \"\"")]);
     assert_eq!(ids(&subscriber.delta().await.1), ["2"]);
+}
+
+#[tokio::test]
+async fn proxies_and_gateways_are_told_by_their_kind_and_a_filter_leaves_them_out() {
+    let consul = ConsulAgent::start().await;
+    for (name, status) in [("web", "passing"), ("api", "critical")] {
+        let check = json!({"CheckID": format!("proxy-{name}"), "TTL": "10m", "Status": status});
+        let sidecar = json!({"Port": 21000, "Check": check});
+        let connect = json!({"SidecarService": sidecar});
+        consul
+            .register(
+                json!({"Name": name, "ID": format!("{name}-1"), "Port": 80, "Connect": connect}),
+            )
+            .await;
+    }
+    let wan = json!({"wan": {"Address": "198.51.100.1", "Port": 443}});
+    let gateway =
+        json!({"Name": "edge", "Kind": "mesh-gateway", "Port": 8443, "TaggedAddresses": wan});
+    consul.register(gateway).await;
+    consul
+        .register(json!({"Name": "native", "Connect": {"Native": true}}))
+        .await;
+    let external = json!({
+        "Node": "far", "Address": "far.example", "NodeMeta": {"external-node": "true"},
+        "Service": {"Service": "printer", "Port": 631},
+    });
+    consul
+        .put("/v1/catalog/register", external.to_string())
+        .await;
+    let rig = Rig::start(&consul.address());
+    let mut subscriber = rig.subscriber().await;
+    let services_alone = [
+        ("api", ""),
+        ("consul", ""),
+        ("native", ""),
+        ("printer", ""),
+        ("web", ""),
+    ];
+    let mut everything = services_alone.to_vec();
+    everything.extend([
+        ("edge", "mesh-gateway"),
+        ("web-sidecar-proxy", "connect-proxy"),
+    ]);
+    everything.sort_unstable();
+    for (filter, expected) in [
+        ("", everything),
+        ("Service.Kind == \"\"", services_alone.to_vec()),
+    ] {
+        subscriber.subscribe([&services("", filter)]);
+        let (_base, snapshot) = subscriber.delta().await;
+        let kinds = instances(&snapshot).into_iter();
+        let kinds = kinds.map(|instance| (instance.name.as_str(), instance.kind.as_str()));
+        let mut kinds: Vec<_> = kinds.collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, expected, "{filter}");
+    }
 }
 
 #[tokio::test]

@@ -225,7 +225,12 @@ async fn the_state_of_something_else_is_kept_until_somebody_decides() {
             error.contains("lineage ours, serial 7") && error.contains("lineage theirs, serial 3"),
             "{error}"
         );
+        assert_contains(
+            &error,
+            ["`cts task state edge`", "`-keep=old` or `-keep=new`"],
+        );
         assert_eq!(read(&stage.file(NEW)), theirs);
+        assert_eq!(read(&stage.file(OLD)), state("ours", 7, 1));
 
         stage.strings.conduct(|conduct| {
             conduct.recorded.clear();

@@ -97,6 +97,65 @@ async fn every_change_is_applied_once_with_the_state_in_consul() {
     cts.stop().await;
 }
 
+/// Waits until the instances of a task have these statuses.
+async fn wait_for_statuses(site: &Site, task: &str, expected: &[(&str, &str)]) {
+    eventually(DEADLINE, async || {
+        let services = site.recorded(task)?;
+        let all = services.as_object().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let found = all.map(|(_key, service)| (text(&service["id"]), text(&service["status"])));
+        let mut found: Vec<_> = found.collect();
+        found.sort();
+        let is_so = found.iter().map(|(id, status)| (&**id, &**status));
+        let is_so = is_so.eq(expected.iter().copied());
+        is_so.then_some(()).ok_or_else(|| format!("{found:?}"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_instance_leaves_the_pool_in_maintenance_and_comes_back() {
+    let consul = ConsulAgent::start().await;
+    for id in ["web-1", "web-2"] {
+        consul.register_service("web", id, 1, &[], &[]).await;
+    }
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    let buffered = "buffer_period {\n    min = \"1s\"\n    max = \"4s\"\n  }";
+    let pool = task("pool", "./modules/pool", &["web"], buffered);
+    let all = "task {\n  name = \"all\"\n  module = \"./modules/pool\"\n  condition \"services\" {\n    \
+               names  = [\"web\"]\n    filter = \"Checks.Status != \\\"\\\"\"\n  }\n}\n";
+    site.configure(&consul.address(), Backend::Shared, &(pool + all));
+    let cts = Instance::start(&site).await;
+    site.wait_for_ids("pool", &["web-1", "web-2"]).await;
+    let of_instance = async |enable: bool| {
+        let path = format!("/v1/agent/service/maintenance/web-1?enable={enable}");
+        consul.put(&path, "").await;
+    };
+    let of_node = async |enable: bool| {
+        let path = format!("/v1/agent/maintenance?enable={enable}");
+        consul.put(&path, "").await;
+    };
+    let (up, down) = ("passing", "maintenance");
+
+    of_instance(true).await;
+    wait_for_statuses(&site, "all", &[("web-1", down), ("web-2", up)]).await;
+    site.wait_for_ids("pool", &["web-2"]).await;
+    // Three changes within the buffer period.
+    for enable in [false, true, false] {
+        of_instance(enable).await;
+    }
+    wait_for_statuses(&site, "all", &[("web-1", up), ("web-2", up)]).await;
+    site.wait_for_ids("pool", &["web-1", "web-2"]).await;
+    of_node(true).await;
+    wait_for_statuses(&site, "all", &[("web-1", down), ("web-2", down)]).await;
+    site.wait_for_ids("pool", &[]).await;
+    of_node(false).await;
+    wait_for_statuses(&site, "all", &[("web-1", up), ("web-2", up)]).await;
+    site.wait_for_ids("pool", &["web-1", "web-2"]).await;
+    cts.stop().await;
+}
+
 #[rstest]
 #[tokio::test]
 async fn all_attributes_arrive(

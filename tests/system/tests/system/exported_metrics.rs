@@ -1,9 +1,12 @@
-//! Metrics that a process exports over OTLP (docs/telemetry.md#otlp).
+//! Metrics that a process exports over OTLP (docs/telemetry.md#otlp), and those that exist from its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cts_testkit::{Collector, ConsulAgent, Link, TcpProxy, attribute, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Shape, Site, documented_metrics, task};
+use cts_tests::{
+    Backend, DEADLINE, Instance, RECORDER, Scrape, Shape, Site, documented_metrics, scrape,
+    scrape_address, task,
+};
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 
 /// Units and descriptions of exported metrics, by service and name.
@@ -127,4 +130,86 @@ async fn an_unreachable_collector_is_one_warning() {
     let known = ["connection reset", "because of a broken pipe"];
     assert!(known.iter().any(|words| reason.contains(words)), "{reason}");
     instance.stop().await;
+}
+
+/// Series whose first increase is worth an alert, so that they must be there before it.
+const FROM_THE_START: [(&str, &[&str]); 9] = [
+    (
+        "cts_runs_ended_total",
+        &["kind=\"apply\"", "outcome=\"failed\""],
+    ),
+    (
+        "cts_runs_ended_total",
+        &["kind=\"destroy\"", "outcome=\"failed\""],
+    ),
+    (
+        "cts_worker_attempts_total",
+        &["kind=\"apply\"", "outcome=\"failed\""],
+    ),
+    ("cts_leases_expired_total", &[]),
+    ("cts_views_failures_total", &["reason=\"unreachable\""]),
+    ("cts_views_failures_total", &["reason=\"refused\""]),
+    (
+        "cts_calls_refused_total",
+        &["interface=\"grpc\"", "reason=\"unauthenticated\""],
+    ),
+    (
+        "cts_calls_refused_total",
+        &["interface=\"rest\"", "reason=\"unauthenticated\""],
+    ),
+    ("cts_task_failures", &["task=\"pool\""]),
+];
+
+/// Values of the series of this name whose labels have each of these parts.
+fn values(scrape: &Scrape, name: &str, labels: &[&str]) -> Vec<f64> {
+    let of_name = scrape.series.iter().filter(|(series, _value)| {
+        let known = series.split('{').next() == Some(name);
+        known && labels.iter().all(|label| series.contains(label))
+    });
+    of_name.map(|(_series, value)| *value).collect()
+}
+
+/// Waits until the task has failed this many times in a row, and returns the scrape.
+async fn until_failures(cts: &Instance, expected: f64) -> Scrape {
+    eventually(DEADLINE, async || {
+        let scrape = scrape(scrape_address(&cts.output())?).await?;
+        let found = values(&scrape, "cts_task_failures", &["task=\"pool\""]);
+        let is_so = found == [expected];
+        is_so.then_some(scrape).ok_or_else(|| format!("{found:?}"))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn series_begin_at_zero_and_failures_of_a_task_outlive_a_restart() {
+    let consul = ConsulAgent::start().await;
+    consul
+        .register_service("web", "web-1", 1, &[], &["broken"])
+        .await;
+    let site = Site::new();
+    site.write_steps("pool");
+    site.hold();
+    let telemetry = "telemetry {\n  listen = \"127.0.0.1:0\"\n}\n";
+    let pool = task("pool", "./modules/pool", &["web"], "retry_failed = false");
+    site.configure(
+        &consul.address(),
+        Backend::Shared,
+        &format!("{telemetry}{pool}"),
+    );
+    let cts = Instance::start_embedded(&site).await;
+    site.wait_for_step("pool", "begin", "web-1").await;
+    let first = until_failures(&cts, 0.0).await;
+    for (name, labels) in FROM_THE_START {
+        assert_eq!(values(&first, name, labels), [0.0], "{name} {labels:?}");
+    }
+    site.release();
+    let failed = until_failures(&cts, 1.0).await;
+    let (name, labels) = FROM_THE_START[0];
+    assert_eq!(values(&failed, name, labels), [1.0]);
+    cts.stop().await;
+
+    // A start tries the input that has failed again.
+    let cts = Instance::start_embedded(&site).await;
+    until_failures(&cts, 2.0).await;
+    cts.stop().await;
 }

@@ -217,6 +217,8 @@ async fn an_older_state_is_refused(long: usize, are_parts: bool) {
     for (id, all) in [("web-1", &["web-1"][..]), ("web-2", &["web-1", "web-2"])] {
         scene.applied(id, &[("pool", all), ("rest", all)]).await;
         settled(&cts.api, "pool").await;
+        let lock = format!("{}/.lock", key("pool"));
+        assert_eq!(scene.consul.kv_get(&lock).await, None);
         let value = scene.consul.kv_get(&key("pool")).await.unwrap();
         let mut whole = Vec::new();
         let parts = serde_json::from_slice::<Value>(&value).unwrap_or_default();

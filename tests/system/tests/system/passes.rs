@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use cts_testkit::{ConsulAgent, assert_contains, free_port};
+use cts_testkit::{ConsulAgent, access_control_by_default_deny, assert_contains, free_port};
 use cts_tests::{Backend, Driver, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use rstest::rstest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// A site with a task of steps for each of the names, all of them for the service `web`.
@@ -361,4 +361,34 @@ async fn what_consul_refuses_ends_the_pass_with_its_words() {
     }
     // The other task has had its turn.
     site.wait_for_ids("red", &["web-1"]).await;
+}
+
+#[tokio::test]
+async fn an_unknown_token_ends_the_pass_and_one_without_rights_is_warned_about() {
+    const POOR: &str = "0f6f4a4e-6f0b-4f0d-9c39-0d5c6f5f8a11";
+    let consul = ConsulAgent::start_with(access_control_by_default_deny()).await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let site = Site::new();
+    site.write_steps("red");
+    let red = task("red", "./modules/red", &["web"], "");
+    site.configure(&consul.address(), Backend::Local, &red);
+    let unknown = "consul {\n  token = \"22222222-2222-2222-2222-222222222222\"\n}\n";
+    site.write("token.hcl", unknown);
+    let exit = pass(&site, &["-once", "-config-file", "token.hcl"]).await;
+    exit.assert_code(11)
+        .says(["Unexpected response code: 403", "ACL not found"]);
+    assert_eq!(begun(&site, "red"), 0);
+
+    // From now on a request without a token may do nothing.
+    consul
+        .make_token(POOR, "key \"none\" { policy = \"read\" }")
+        .await;
+    let default = json!({"Token": POOR}).to_string();
+    consul.put("/v1/agent/token/default", default).await;
+    let exit = pass(&site, &["-once"]).await;
+    exit.assert_code(0);
+    site.wait_for_ids("red", &[]).await;
+    let mut warned = exit.output.lines().filter(|line| line.contains("[WARN]"));
+    let warned = warned.find(|line| line.contains("health.service(web)"));
+    assert_contains(warned.unwrap_or(&exit.output), ["service:read"]);
 }

@@ -4,36 +4,45 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
 use axum::response::{AppendHeaders, IntoResponse};
 use axum::routing::get;
-use cts_testkit::{ConsulAgent, assert_contains};
-use cts_tests::{Backend, Instance, RECORDER, Site, task};
+use axum::serve::Listener;
+use cts_testkit::{Authority, ConsulAgent, assert_contains, free_port};
+use cts_tests::{Backend, Exit, Instance, RECORDER, Site, recorded_services, task};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 const VERSIONS: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"2.0.0"}]}]}"#;
 
 /// A registry with one module, whose version 1.0.0 is in `directory`; the newest is 2.0.0. Ends when the set is
 /// dropped.
 pub(crate) async fn registry(directory: &Path) -> (SocketAddr, JoinSet<()>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = routes(directory);
+    let mut serving = JoinSet::new();
+    serving.spawn(async { axum::serve(listener, router).await.unwrap() });
+    (address, serving)
+}
+
+fn routes(directory: &Path) -> Router {
     let source = format!("file://{}", directory.display());
     let download = async move || {
         let header = AppendHeaders([("X-Terraform-Get", source)]);
         (StatusCode::NO_CONTENT, header).into_response()
     };
-    let router = Router::new()
+    Router::new()
         .route(
             "/v1/modules/acme/pool/cts/versions",
             get(async || ([("Content-Type", "application/json")], VERSIONS)),
         )
-        .route("/v1/modules/acme/pool/cts/1.0.0/download", get(download));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let mut serving = JoinSet::new();
-    serving.spawn(async { axum::serve(listener, router).await.unwrap() });
-    (address, serving)
+        .route("/v1/modules/acme/pool/cts/1.0.0/download", get(download))
 }
 
 /// Makes a registry the public one of the site.
@@ -136,4 +145,103 @@ async fn a_registry_that_does_not_answer_is_named_with_the_module() {
         "{error}"
     );
     assert!(error.contains("acme/pool/cts"), "{error}");
+}
+
+const TOKEN: &str = "token-of-the-registry-4711";
+
+/// A listener whose connections have TLS.
+struct TlsListener(TcpListener, TlsAcceptor);
+
+impl Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+        loop {
+            let (stream, address) = self.0.accept().await.unwrap();
+            if let Ok(stream) = self.1.accept(stream).await {
+                return (stream, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// The registry over TLS, for requests with the token. Its address is found by discovery.
+async fn private_registry(site: &Site) -> (SocketAddr, JoinSet<()>) {
+    let authority = Authority::new();
+    let pair = authority.write_pair(site.path(), "registry", &["127.0.0.1"]);
+    site.write("ca.pem", authority.pem());
+    let services = "{\"modules.v1\": \"/v1/modules/\"}";
+    let check = async |request: Request, next: Next| {
+        let is_known = request
+            .headers()
+            .get("authorization")
+            .is_some_and(|value| value == format!("Bearer {TOKEN}").as_str());
+        if is_known {
+            next.run(request).await
+        } else {
+            StatusCode::UNAUTHORIZED.into_response()
+        }
+    };
+    let router = routes(&site.path().join("published"))
+        .layer(from_fn(check))
+        .route(
+            "/.well-known/terraform.json",
+            get(async move || ([("Content-Type", "application/json")], services)),
+        );
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let listener = TlsListener(listener, pair.acceptor(None));
+    let mut serving = JoinSet::new();
+    serving.spawn(async { axum::serve(listener, router).await.unwrap() });
+    (address, serving)
+}
+
+#[tokio::test]
+async fn a_private_registry_gets_the_token_of_the_environment_or_of_the_file() {
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    for (name, code) in [("environment", 0), ("file", 0), ("none", 11)] {
+        let mut site = Site::new();
+        site.write("published/main.tf", RECORDER);
+        let (address, _serving) = private_registry(&site).await;
+        let authority = site.path().join("ca.pem").display().to_string();
+        site.set_environment("SSL_CERT_FILE", authority);
+        let variable = format!("TF_TOKEN_{}", address.to_string().replace('.', "_"));
+        match name {
+            "environment" => site.set_environment(&variable, TOKEN),
+            "file" => {
+                let block = format!("credentials \"{address}\" {{\n  token = \"{TOKEN}\"\n}}\n");
+                site.write("terraform.rc", &block);
+                let file = site.path().join("terraform.rc").display().to_string();
+                site.set_environment("TF_CLI_CONFIG_FILE", file);
+            }
+            _none => {}
+        }
+        let module = format!("{address}/acme/pool/cts");
+        let pool = task("pool", &module, &["web"], "version = \"~> 1.0\"");
+        site.configure(&consul.address(), Backend::Shared, &pool);
+        let Exit {
+            output,
+            code: found,
+            ..
+        } = site.run_cts(free_port(), &["-once"]).wait().await;
+        assert_eq!(found, Some(code), "{name}:\n{output}");
+        assert!(!output.contains(TOKEN), "{name}:\n{output}");
+        if code == 0 {
+            let state = std::fs::read(site.state_path("pool")).unwrap();
+            assert!(
+                recorded_services(&state)
+                    .unwrap()
+                    .to_string()
+                    .contains("web-1")
+            );
+        } else {
+            assert_contains(&output, ["401 Unauthorized"]);
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod interruptions;
 mod moves;
 mod outages;
 mod people;
+mod proxies;
 mod refusals;
 mod renamed;
 mod settings;

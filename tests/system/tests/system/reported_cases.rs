@@ -4,16 +4,22 @@
 use std::fmt::Write as _;
 
 use cts_testkit::{ConsulAgent, free_port};
-use cts_tests::{Backend, RECORDER, Site, recorded_services, task};
+use cts_tests::{
+    Backend, Exit, Instance, RECORDER, Site, assert_successful, recorded_services, task,
+};
 use serde_json::{Value, json};
 
 /// Keeps the keys that it gets in its state.
 const KEYS: &str = "variable \"services\" {\n  type = any\n}\n\nvariable \"consul_kv\" {\n  type = map(string)\n}\n\nresource \"terraform_data\" \"recorded\" {\n  input = var.consul_kv\n}\n";
 
+/// Keeps the names of the catalog in its state.
+const NAMES: &str = "variable \"services\" {\n  type = any\n}\n\nvariable \"catalog_services\" {\n  type = map(list(string))\n}\n\nresource \"terraform_data\" \"recorded\" {\n  input = keys(var.catalog_services)\n}\n";
+
 /// Makes one pass that succeeds.
-async fn pass(site: &Site) {
+async fn pass(site: &Site) -> Exit {
     let exit = site.run_cts(free_port(), &["-once"]).wait().await;
     exit.assert_code(0);
+    exit
 }
 
 fn recorded(site: &Site, task: &str) -> Value {
@@ -69,6 +75,7 @@ async fn keys_with_any_name_arrive_alone_and_below_a_prefix() {
         "hash/#1?x=y&z",
         "plus/a+b",
         "quote/a\"b",
+        "dollar/${x}",
     ];
     let mut tasks = String::new();
     for (number, key) in keys.iter().enumerate() {
@@ -106,11 +113,14 @@ async fn instances_of_names_that_differ_by_case_arrive_once() {
         ("redis", "redis-1"),
         ("Redis", "Redis-2"),
         ("my_app", "my_app-1"),
+        ("WEB_Front", "WEB_Front-1"),
     ] {
         consul.register_service(name, id, 1, &[], &[]).await;
     }
     let site = Site::new();
     site.write("modules/pool/main.tf", RECORDER);
+    site.write("modules/names/main.tf", NAMES);
+    let names = "task {\n  name = \"names\"\n  module = \"./modules/names\"\n  condition \"catalog-services\" { regexp = \"(?i)redis|_\" }\n}\n";
     let regexp = |name: &str, regexp: &str| {
         format!(
             "task {{\n  name = \"{name}\"\n  module = \"./modules/pool\"\n  condition \"services\" {{ regexp = \"{regexp}\" }}\n}}\n"
@@ -119,7 +129,8 @@ async fn instances_of_names_that_differ_by_case_arrive_once() {
     let tasks = [
         task("both", "./modules/pool", &["redis", "Redis"], ""),
         task("one", "./modules/pool", &["redis"], ""),
-        task("underscore", "./modules/pool", &["my_app"], ""),
+        task("underscore", "./modules/pool", &["my_app", "web_front"], ""),
+        names.to_owned(),
         regexp("exact", "^redis$"),
         regexp("any-case", "(?i)^redis$"),
     ];
@@ -131,7 +142,11 @@ async fn instances_of_names_that_differ_by_case_arrive_once() {
     }
     assert_eq!(
         instances(&site, "underscore"),
-        pairs(&[("my_app", "my_app-1")])
+        pairs(&[("WEB_Front", "WEB_Front-1"), ("my_app", "my_app-1")])
+    );
+    assert_eq!(
+        recorded(&site, "names"),
+        json!(["Redis", "WEB_Front", "my_app", "redis"])
     );
     let exact = instances(&site, "exact");
     assert!(exact.contains(&both[1]), "{exact:?}");
@@ -177,9 +192,23 @@ async fn a_socket_serves_cts_and_the_backend() {
     let addresses = json!({"addresses": {"http": format!("127.0.0.1 {socket}")}});
     let consul = ConsulAgent::start_with(addresses).await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let enabled = [("edge_enabled", "true")];
+    consul
+        .register_service("api", "api-1", 2, &enabled, &[])
+        .await;
     site.write("modules/pool/main.tf", RECORDER);
-    let pool = task("pool", "./modules/pool", &["web"], "");
-    site.configure_driver(&socket, "backend \"consul\" { gzip = false }", &pool);
+    let mut tasks = task("pool", "./modules/pool", &["web"], "");
+    for (name, filter) in [
+        ("has-key", r#"Service.Meta contains \"edge_enabled\""#),
+        ("has-value", r#"Service.Meta.edge_enabled == \"true\""#),
+    ] {
+        write!(
+            tasks,
+            "task {{\n  name = \"{name}\"\n  module = \"./modules/pool\"\n  condition \"services\" {{\n    regexp = \".*\"\n    filter = \"{filter}\"\n  }}\n}}\n"
+        )
+        .unwrap();
+    }
+    site.configure_driver(&socket, "backend \"consul\" { gzip = false }", &tasks);
     pass(&site).await;
     let key = "consul-terraform-sync/terraform-env:pool";
     let state = consul.kv_get(key).await.unwrap();
@@ -190,6 +219,38 @@ async fn a_socket_serves_cts_and_the_backend() {
             .contains("web-1")
     );
     assert_eq!(consul.kv_get(&format!("{key}/.lock")).await, None);
+    for name in ["has-key", "has-value"] {
+        let key = format!("consul-terraform-sync/terraform-env:{name}");
+        let state = consul.kv_get(&key).await.unwrap();
+        let found = cts_tests::ids_of(&recorded_services(&state).unwrap());
+        assert_eq!(found, ["api-1"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_backend_with_the_wrong_scheme_names_the_reason_and_works_after_its_mend() {
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    let pool = task("pool", "./modules/pool", &["web"], "");
+    let wrong = "backend \"consul\" {\n scheme = \"https\"\n}";
+    site.configure_driver(&consul.address(), wrong, &pool);
+    let cts = Instance::start(&site).await;
+    let reason = "server gave HTTP response to HTTPS client";
+    cts.until_logged(reason).await;
+    let events = cts.api.wait_for_events("pool", 1).await;
+    let message = events[0]["error"]["message"].as_str().unwrap();
+    assert!(message.contains(reason), "{message}");
+    cts.stop().await;
+    site.configure_driver(&consul.address(), "", &pool);
+    let cts = Instance::start(&site).await;
+    let events = cts.api.wait_for_events("pool", 2).await;
+    assert_successful(&events[..1]);
+    cts.stop().await;
+    let keys = consul.get("/v1/kv/consul-terraform-sync?keys").await;
+    let state = "consul-terraform-sync/terraform-env:pool";
+    assert_eq!(keys, json!([state]), "no lock may be left");
 }
 
 /// Root modules that are used as modules, and values whose types differ by element.
@@ -218,8 +279,26 @@ async fn further_files_of_a_module_and_uneven_maps_are_understood() {
     );
     let more = "variable_files = [\"groups.tfvars\"]";
     let root = task("root", "./modules/root", &["web"], more);
-    site.configure(&consul.address(), Backend::Shared, &root);
-    pass(&site).await;
+    let own_provider = format!(
+        "terraform {{\n  cloud {{ organization = \"acme\" }}\n  required_providers {{\n    terraform = {{ source = \"terraform.io/builtin/terraform\" }}\n  }}\n}}\nprovider \"terraform\" {{}}\nvariable \"once\" {{\n  type      = string\n  default   = null\n  ephemeral = true\n}}\nremoved {{\n  from = terraform_data.gone\n  lifecycle {{ destroy = false }}\n}}\n{RECORDER}"
+    );
+    site.write("modules/provider/main.tf", &own_provider);
+    let provider = task("provider", "./modules/provider", &["web"], "");
+    site.configure(
+        &consul.address(),
+        Backend::Shared,
+        &format!("{root}{provider}"),
+    );
+    let exit = pass(&site).await;
+    for warning in [
+        "Backend configuration ignored",
+        "Redundant empty provider block",
+    ] {
+        let lines = exit.output.lines();
+        let warned = lines.filter(|line| line.contains("[WARN]") && line.contains(warning));
+        assert_eq!(warned.count(), 1, "{warning}:\n{}", exit.output);
+    }
+    assert_eq!(instances(&site, "provider"), pairs(&[("web", "web-1")]));
     let groups = json!({"fin": ["web"], "win": ["api", "web"], "cts none": ["nix"], "empty": []});
     assert_eq!(
         recorded(&site, "root"),

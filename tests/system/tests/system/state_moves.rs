@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cts_testkit::{ConsulAgent, ObjectStore, Postgres, eventually};
+use cts_testkit::{ConsulAgent, ObjectStore, Postgres, assert_contains, eventually};
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
 use serde_json::Value;
 
@@ -249,4 +249,76 @@ async fn without_the_directory_the_previous_backend_must_be_named() {
     stage
         .one_more(&named, "web-3", &["web-1", "web-2", "web-3"])
         .await;
+}
+
+/// A state at a path of Consul.
+async fn state_at(stage: &Stage, path: &str) -> Value {
+    let key = format!("{path}/terraform-env:pool");
+    let state = stage.consul.kv_get(&key).await.unwrap();
+    serde_json::from_slice(&state).unwrap()
+}
+
+/// A life of one process with this driver, in which an instance is new. Returns the output of all lives.
+async fn life(stage: &Stage, driver: &str, id: &str, all: &[&str]) -> String {
+    stage.configure(driver);
+    stage.register(id).await;
+    let cts = Instance::start_embedded(&stage.site).await;
+    stage.wait_for(all).await;
+    stage.wait_until_applied(&cts).await;
+    let exit = cts.terminate().await;
+    exit.assert_code(0);
+    exit.output
+}
+
+/// About one process: a cluster takes settings that were in force before for a rollback, and waits for minutes.
+#[tokio::test]
+async fn the_state_of_another_environment_is_never_overwritten() {
+    const MOVED: &str = "the state was moved";
+    let stage = Stage::new(&["pool"]).await;
+    let plain = |path: &str| {
+        format!("backend \"consul\" {{\n path = \"{path}/terraform\"\n gzip = false\n}}")
+    };
+    life(&stage, &plain("qa"), "web-1", &["web-1"]).await;
+    let qa = state_at(&stage, "qa").await;
+    let mut prod = qa.clone();
+    prod["lineage"] = "5f7c3c2e-0000-4000-8000-000000000000".into();
+    let key = "prod/terraform-env:pool";
+    stage.consul.kv_put(key, prod.to_string()).await;
+
+    stage.configure(&plain("prod"));
+    stage.register("web-2").await;
+    let cts = Instance::start_embedded(&stage.site).await;
+    let error = eventually(DEADLINE, async || {
+        let runs = cts.api.get("/v1/runs?task=pool&limit=1").await;
+        let error = runs["runs"][0]["error"].as_str().map(str::to_owned);
+        error.ok_or(runs)
+    })
+    .await;
+    let identity = |state: &Value| {
+        let lineage = state["lineage"].as_str().unwrap();
+        format!("lineage {lineage}, serial {}", state["serial"])
+    };
+    let reason = "the new backend has the state of something else";
+    let decisions = "decide with `-keep=old` or `-keep=new`";
+    let parts = [reason, decisions, &identity(&qa), &identity(&prod)];
+    assert_contains(&error, parts);
+    cts.stop().await;
+    assert_eq!(state_at(&stage, "qa").await, qa);
+    assert_eq!(state_at(&stage, "prod").await, prod);
+    assert_eq!(stage.made("pool"), ["web-1"]);
+
+    // A different access to the same state moves nothing.
+    let address = stage.consul.address().replace("127.0.0.1", "localhost");
+    let access =
+        format!("backend \"consul\" {{\n path = \"qa/terraform\"\n address = \"{address}\"\n}}");
+    let all = ["web-1", "web-2", "web-3", "web-4", "web-5"];
+    life(&stage, &access, all[2], &all[..3]).await;
+    let output = life(&stage, &plain("qa"), all[3], &all[..4]).await;
+    assert!(!output.contains(MOVED), "{output}");
+    assert_eq!(state_at(&stage, "qa").await["lineage"], qa["lineage"]);
+
+    // A place without a state gets that of the task.
+    let output = life(&stage, &plain("stage"), all[4], &all).await;
+    assert_eq!(output.matches(MOVED).count(), 1, "{output}");
+    assert_eq!(state_at(&stage, "stage").await["lineage"], qa["lineage"]);
 }

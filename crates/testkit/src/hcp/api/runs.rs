@@ -124,6 +124,9 @@ fn document(model: &Model, run: &Run, caller: &Caller) -> Value {
         "is-force-cancelable": forcible,
     });
     let mut document = run.document(caller, &actions);
+    if let Some(name) = model.renamed.get(&run.status) {
+        document["attributes"]["status"] = json!(name);
+    }
     if let Some(at) = super::actions::force_cancel_at(model, run) {
         document["attributes"]["force-cancel-available-at"] = super::super::model::moment(at);
     }

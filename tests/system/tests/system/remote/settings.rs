@@ -1,7 +1,7 @@
-//! Settings of workspaces: agents, and the version of Terraform.
+//! Settings of workspaces: agents, the version of Terraform, and variables that a person has made.
 
 use cts_testkit::hcp::Phase;
-use cts_tests::task;
+use cts_tests::{RECORDER, task};
 use serde_json::{Value, json};
 
 use super::stage::{Stage, WORKSPACE};
@@ -156,4 +156,37 @@ async fn the_error_about_a_version_that_a_server_refuses_names_it() {
         assert!(message.contains(text), "{message}");
     }
     assert!(stage.runs().is_empty(), "{:?}", stage.runs());
+}
+
+#[tokio::test]
+async fn sensitive_variables_of_a_person_get_the_values_of_the_task() {
+    let stage = Stage::with_workspace(true).await;
+    let module = format!(
+        "{RECORDER}\nvariable \"region\" {{\n  type = string\n}}\n\noutput \"region\" {{\n  \
+         value = nonsensitive(var.region)\n}}\n"
+    );
+    stage.site.write("modules/edge/main.tf", &module);
+    let secret = || json!({ "value": "\"none\"", "hcl": true, "sensitive": true });
+    stage.server.set_variable(WORKSPACE, "services", secret());
+    stage.server.set_variable(WORKSPACE, "region", secret());
+    stage.site.write("edge.tfvars", "region = \"eu\"\n");
+    let edge = task(
+        "edge",
+        "./modules/edge",
+        &["web"],
+        "variable_files = [\"edge.tfvars\"]",
+    );
+    stage.configure_tasks("", &edge);
+    let cts = stage.start().await;
+    stage.recorded(&["web-1"]).await;
+    let events = cts.api.wait_for_events("edge", 1).await;
+    assert_eq!(events[0]["success"], true, "{events:?}");
+    let variables = stage.server.variables(WORKSPACE);
+    let value = |key: &str| {
+        let found = variables.iter().find(|variable| variable.key == key);
+        found.unwrap().value.clone()
+    };
+    assert!(value("services").contains("web-1"), "{variables:?}");
+    assert_eq!(value("region").trim(), "\"eu\"", "{variables:?}");
+    cts.stop().await;
 }
