@@ -89,7 +89,8 @@ fn overview(
 ) -> proto::GetOverviewResponse {
     let members = looked.members.iter().cloned();
     let members: Vec<_> = members.map(|state| member(state, leadership)).collect();
-    let workers = looked.workers.iter().cloned().map(|state| {
+    let workers = looked.workers.iter().filter(|state| !state.replaced);
+    let workers = workers.cloned().map(|state| {
         let other_settings = other_settings(&state.worker, settings);
         worker(state, other_settings)
     });
