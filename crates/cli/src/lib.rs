@@ -36,6 +36,7 @@ pub use self::arguments::{
     StoredConfigCommand, TableWidth, TokenCommand, Watcher, WideOption, Worker, WorkersCommand,
 };
 pub use self::commands::task::table::{short_id, table};
+pub use self::commands::task::time_text::local as local_time;
 pub use self::commands::task::{confirm, on_one_line};
 pub use self::configuration::{load, read, server_rule};
 pub use self::error::CommandError;

@@ -212,6 +212,7 @@ macro_rules! store_suite {
                 a_beat_makes_a_worker_known,
                 a_beat_updates_what_a_worker_says,
                 workers_are_listed_by_host_and_id_with_their_silence,
+                a_life_is_replaced_once_and_a_heartbeat_refutes_that_for_good,
                 an_id_belongs_to_its_first_registration,
                 an_id_that_is_forgotten_is_free,
             }

@@ -54,6 +54,7 @@ pub async fn a_beat_makes_a_worker_known<F: Fixture>() {
         worker,
         since: scene.run(run).await.created_at,
         silent_for: seconds(3),
+        replaced: false,
         running: 0,
         settings: Vec::new(),
     };
@@ -179,4 +180,32 @@ pub async fn an_id_that_is_forgotten_is_free<F: Fixture>() {
     let noted = Heartbeat::Noted { drains: false };
     assert_eq!(beat(&scene, &worker, Some(other)).await, noted);
     assert_eq!(known(&scene, &worker).await, KnownRegistration::Of(other));
+}
+
+pub async fn a_life_is_replaced_once_and_a_heartbeat_refutes_that_for_good<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let [copied, dead, stranger] = ["copied", "dead", "stranger"].map(worker_record);
+    for worker in [&copied, &dead, &stranger] {
+        heartbeat(&scene, worker).await;
+    }
+    let replace = async || {
+        let lives = [&dead, &copied, &worker_record("unknown")].map(|it| it.id.clone());
+        let replaced = scene.store().replace_lives(&lives).await;
+        replaced.expect("lives can be replaced");
+    };
+    let replaced = async || -> Vec<String> {
+        let listed = workers(&scene, EVER).await;
+        let replaced = listed.into_iter().filter(|state| state.replaced);
+        replaced.map(|state| state.worker.id.to_string()).collect()
+    };
+    assert_eq!(replaced().await, Vec::<String>::new());
+    for _again in 0..2 {
+        replace().await;
+        assert_eq!(replaced().await, ["copied", "dead"]);
+    }
+    heartbeat(&scene, &copied).await;
+    for _again in 0..2 {
+        assert_eq!(replaced().await, ["dead"]);
+        replace().await;
+    }
 }

@@ -39,6 +39,7 @@ pub async fn record_heartbeat(
             settings = excluded.settings,
             problem = excluded.problem,
             registration = excluded.registration,
+            replaced = CASE WHEN workers.replaced IS NOT NULL THEN FALSE END,
             seen_at = excluded.seen_at
         WHERE workers.registration IS NULL OR workers.registration = excluded.registration
         RETURNING (draining OR drain_requested) AS value",
@@ -58,6 +59,17 @@ pub async fn record_heartbeat(
         Some(drains) => Heartbeat::Noted { drains },
         None => Heartbeat::Foreign,
     })
+}
+
+/// Notes that these lives have a later one.
+pub async fn replace(c: &mut dyn Connection, lives: &[WorkerId]) -> Result<(), StoreError> {
+    let lives: Vec<&str> = lives.iter().map(WorkerId::as_str).collect();
+    let replaced = sql(
+        "replace a worker",
+        "-- replace_lives\nUPDATE workers SET replaced = TRUE WHERE id {in $1} AND replaced IS NULL",
+    );
+    replaced.bind(&*lives).execute(c).await?;
+    Ok(())
 }
 
 /// The registration of a worker.
@@ -104,6 +116,7 @@ pub async fn all(c: &mut dyn Connection, within: Duration) -> Result<Vec<WorkerS
         SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.settings, w.problem, w.created_at,
                w.draining OR w.drain_requested AS draining,
                {now} - w.seen_at AS silent_for,
+               coalesce(w.replaced, FALSE) AS replaced,
                coalesce(r.running, 0) AS running,
                (SELECT {list s.number by s.number}
                 FROM worker_settings s WHERE s.worker_id = w.id) AS has_settings

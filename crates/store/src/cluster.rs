@@ -62,6 +62,8 @@ pub struct WorkerState {
     pub since: DateTime<Utc>,
     /// Time since its last heartbeat.
     pub silent_for: Duration,
+    /// Whether it is an earlier life of another worker. Such a worker is not shown; nothing else depends on this.
+    pub replaced: bool,
     /// Runs leased to it now.
     pub running: u32,
     /// Numbers of the [settings](cts_core::settings::SettingsGeneration) in force that it has, sorted.

@@ -241,6 +241,7 @@ pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
         },
         since: row.time("created_at")?,
         silent_for: Duration::from_micros(silent_for),
+        replaced: row.flag("replaced")?,
         running: row.number("running")?,
         settings: row.json("has_settings")?,
     })

@@ -22,6 +22,10 @@ pub trait WorkerStore {
         registration: Option<Digest>,
     ) -> Result<Heartbeat, StoreError>;
 
+    /// Notes that a later life of the worker has replaced these. A heartbeat of a replaced life refutes that for good: its
+    /// directory was copied. Safe to repeat.
+    async fn replace_lives(&self, lives: &[WorkerId]) -> Result<(), StoreError>;
+
     /// Returns the registration of a worker.
     async fn registration(&self, worker: &WorkerId) -> Result<KnownRegistration, StoreError>;
 

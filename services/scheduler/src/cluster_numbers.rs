@@ -97,7 +97,7 @@ impl ClusterNumbers {
         };
         let active = || {
             let workers = workers.iter();
-            workers.filter(|worker| !is_lost(worker) && !worker.worker.draining)
+            workers.filter(|worker| !worker.replaced && !is_lost(worker) && !worker.worker.draining)
         };
         Ok(Self {
             queue,
@@ -123,7 +123,7 @@ fn unschedulable(waiting: &[WaitingRuns], workers: &[WorkerState]) -> u64 {
 
 fn by_state(workers: &[WorkerState]) -> [(&'static str, u64); 3] {
     let [mut active, mut draining, mut lost] = [0; 3];
-    for worker in workers {
+    for worker in workers.iter().filter(|worker| !worker.replaced) {
         if is_lost(worker) {
             lost += 1;
         } else if worker.worker.draining {

@@ -95,6 +95,13 @@ impl Journal {
         journal
     }
 
+    /// Earlier lives of this worker, which have ended unless the directory was copied.
+    pub(crate) fn earlier_lives(&self) -> Vec<WorkerId> {
+        let state = self.lock();
+        let (_own, earlier) = state.lives.split_last().unzip();
+        earlier.map_or_else(Vec::new, <[WorkerId]>::to_vec)
+    }
+
     /// Notes that an attempt begins. The entry is on the disk when this returns, if the journal syncs; if it fails,
     /// nothing may be begun.
     pub(crate) fn begin(&self, mut entry: JournalEntry, now: Instant) -> io::Result<()> {

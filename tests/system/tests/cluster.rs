@@ -28,6 +28,7 @@ mod prompt_answers;
 mod queued_settings;
 mod registrations;
 mod restore;
+mod returned_worker;
 mod roles;
 mod rolling_restart;
 mod scale_out;

@@ -103,6 +103,10 @@ pub struct HeartbeatRequest {
     /// heartbeats are accepted as long as the id has no registration. Secret.
     #[prost(bytes = "vec", tag = "6")]
     pub registration: ::prost::alloc::vec::Vec<u8>,
+    /// Ids of earlier lives of the worker in its directory, which are no longer listed unless they send a heartbeat. Only
+    /// until a heartbeat was answered.
+    #[prost(string, repeated, tag = "7")]
+    pub earlier_lives: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// A part of its journal, if the answer before has named a timeline for which it was not reported yet.
     #[prost(message, optional, tag = "15")]
     pub journal: ::core::option::Option<WorkerJournal>,

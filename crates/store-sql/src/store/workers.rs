@@ -20,6 +20,10 @@ impl<D: Database> WorkerStore for SqlStore<D> {
         statement!(self, c => workers::record_heartbeat(c, worker, registration))
     }
 
+    async fn replace_lives(&self, lives: &[WorkerId]) -> Result<(), StoreError> {
+        statement!(self, c => workers::replace(c, lives))
+    }
+
     async fn registration(&self, worker: &WorkerId) -> Result<KnownRegistration, StoreError> {
         read!(self, c => workers::registration(c, worker))
     }

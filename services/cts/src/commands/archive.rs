@@ -1,6 +1,6 @@
 //! `cts archive`: what resets of the storage have removed, read from the database itself.
 
-use cts_cli::{ArchiveCommand, Output, TableWidth, print, short_id, table};
+use cts_cli::{ArchiveCommand, Output, TableWidth, local_time, print, short_id, table};
 use cts_core::ArchiveId;
 use cts_runtime::ProcessEnv;
 use cts_store::{Archive, ArchivedRow, Store as _, StoreError};
@@ -87,7 +87,7 @@ fn listing(archives: &[Archive], width: TableWidth) -> String {
         };
         [
             shown.to_owned(),
-            archive.created_at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            local_time(archive.created_at.fixed_offset()),
             format!("{:>6}", archive.tasks),
             format!("{:>6}", archive.runs),
             format!("{:>8}", archive.rows),

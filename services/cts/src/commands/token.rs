@@ -4,7 +4,7 @@ mod new_file;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_access::NewToken;
-use cts_cli::{CreateToken, Output, TableWidth, TokenCommand, load, print, say, table};
+use cts_cli::{CreateToken, Output, TableWidth, TokenCommand, load, local_time, print, say, table};
 use cts_core::access::{AuditAction, AuditRecord, Role, TaskPatterns};
 use cts_runtime::ProcessEnv;
 use cts_store::{NewStoredToken, Store, StoredToken};
@@ -167,7 +167,7 @@ fn notice(create: &CreateToken, expires_at: Option<DateTime<Utc>>) -> String {
     };
     let end = expires_at.map_or_else(
         || "It does not expire.".to_owned(),
-        |end| format!("It expires at {}.", shown(end)),
+        |end| format!("It expires at {}.", local_time(end.fixed_offset())),
     );
     format!(
         "The token {:?} has the role {} for {tasks}. {end} It is not shown again.",
@@ -191,15 +191,15 @@ fn listing(tokens: &[StoredToken], now: DateTime<Utc>, width: TableWidth) -> Str
         };
         let end = match token.expires_at {
             None => "never".to_owned(),
-            Some(end) if end <= now => format!("expired {}", shown(end)),
-            Some(end) => shown(end),
+            Some(end) if end <= now => format!("expired {}", local_time(end.fixed_offset())),
+            Some(end) => local_time(end.fixed_offset()),
         };
         [
             token.name.clone(),
             token.role.to_string(),
             tasks,
             end,
-            shown(token.created_at),
+            local_time(token.created_at.fixed_offset()),
             token.created_by.clone(),
         ]
     });

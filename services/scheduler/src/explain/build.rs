@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::access::TaskPatterns;
-use cts_core::runs::{Occasion, RunKind, RunStatus};
+use cts_core::runs::{Occasion, RunKind, RunStatus, brief_newest_error};
 use cts_core::settings::SettingsScope;
 use cts_core::{
     Blocked, Clock, Requirement, TaskName, TaskPhase, UnschedulableReason, excerpt, losses_text,
@@ -261,7 +261,7 @@ impl Facts<'_> {
         if !self.task.spec.enabled {
             let mut text = "it is disabled: changes do not run it".to_owned();
             if let Some(error) = &self.check_error {
-                let error = excerpt(error, ERROR_SHOWN);
+                let error = excerpt(&brief_newest_error(error), ERROR_SHOWN);
                 text = format!("{text}; it would not run either, its check has failed: {error}");
             }
             add(ObstacleKind::Disabled, text, None);
@@ -368,7 +368,8 @@ impl Facts<'_> {
                 attempts => format!("run {} has failed {attempts} times and tries again", run.id),
             };
             // Above all, whether it failed or has lost its worker.
-            let text = match run.error() {
+            let error = run.error().map(|error| brief_newest_error(&error));
+            let text = match error {
                 Some(error) => format!("{text}: {}", excerpt(&error, ERROR_SHOWN)),
                 None => text,
             };

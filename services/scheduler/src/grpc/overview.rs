@@ -1,16 +1,16 @@
 //! The condition of everything, for `GetOverview`.
 
+mod problems;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::TaskName;
 use cts_core::settings::SettingsGeneration;
 use cts_proto::cluster::v1 as proto;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::GetQueueResponse;
-use cts_proto::task::v1::CurrentState;
 use cts_proto::watch::v1::GetConsulRequest;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_rpc::convert::current_state_to_wire;
@@ -20,6 +20,7 @@ use futures::future::join_all;
 use tokio::time::timeout;
 use tonic::Response;
 
+use self::problems::{no_worker, of_cluster, of_silent_consul, of_task, of_watcher};
 use super::queue::queue_of;
 use crate::explain::{Board, Looked, Summary, ViewCounts};
 use crate::leader::settings::other_settings;
@@ -89,13 +90,15 @@ fn overview(
 ) -> proto::GetOverviewResponse {
     let members = looked.members.iter().cloned();
     let members: Vec<_> = members.map(|state| member(state, leadership)).collect();
-    let workers = looked.workers.iter().cloned().map(|state| {
+    let workers = looked.workers.iter().filter(|state| !state.replaced);
+    let workers = workers.cloned().map(|state| {
         let other_settings = other_settings(&state.worker, settings);
         worker(state, other_settings)
     });
     let workers: Vec<_> = workers.collect();
     let data = observed_data(tasks.views);
     let mut problems = of_cluster(&members, &workers, &queue, (&data, tasks.in_outage));
+    problems.extend(no_worker(&workers, &queue, &tasks.counts));
     problems.extend(silent.iter().map(of_silent_consul));
     problems.extend(watchers.iter().filter_map(of_watcher));
     let all = problems.len() + tasks.problem_count;
@@ -177,73 +180,6 @@ fn observed_data(counts: ViewCounts) -> proto::ObservedData {
     }
 }
 
-/// Problems that are not those of one task.
-fn of_cluster(
-    members: &[proto::OverviewMember],
-    workers: &[proto::OverviewWorker],
-    queue: &GetQueueResponse,
-    (data, in_outage): (&proto::ObservedData, usize),
-) -> Vec<proto::Problem> {
-    let mut texts = Vec::new();
-    if !members.iter().any(|member| member.leader) {
-        texts.push("no scheduler leads, so changes are not looked at".to_owned());
-    }
-    for member in members.iter().filter(|member| !member.healthy) {
-        let silent = convert::duration_from_wire(member.silent_for.as_ref()).as_secs();
-        texts.push(format!(
-            "scheduler {} has not written to the database for {silent} s",
-            member.id
-        ));
-    }
-    for runs in &queue.waiting {
-        let oldest = convert::duration_from_wire(runs.oldest.as_ref()).as_secs();
-        texts.push(format!(
-            "due runs that no worker takes: {}, the oldest, of {}, for {oldest} s: {}",
-            runs.runs, runs.task_name, runs.reason
-        ));
-    }
-    if data.unreadable > 0 {
-        let tasks = match in_outage {
-            0 => String::new(),
-            1 => ", so 1 task does not see changes".to_owned(),
-            tasks => format!(", so {tasks} tasks do not see changes"),
-        };
-        texts.push(format!(
-            "{} of {} views of Consul cannot be read{tasks}: {}",
-            data.unreadable, data.views, data.reason
-        ));
-    }
-    for worker in workers {
-        if worker.condition() == proto::WorkerCondition::Lost {
-            let silent = convert::duration_from_wire(worker.silent_for.as_ref()).as_secs();
-            texts.push(format!(
-                "worker {} on {} has been silent for {silent} s",
-                worker.id, worker.host
-            ));
-            continue;
-        }
-        if !worker.problem.is_empty() {
-            texts.push(format!(
-                "the own check of worker {} on {} fails: {}",
-                worker.id, worker.host, worker.problem
-            ));
-        }
-        if !worker.other_settings.is_empty() {
-            texts.push(format!(
-                "worker {} on {} has other blocks than those in force: {}",
-                worker.id,
-                worker.host,
-                worker.other_settings.join(", ")
-            ));
-        }
-    }
-    let problem = |text| proto::Problem {
-        text,
-        ..proto::Problem::default()
-    };
-    texts.into_iter().map(problem).collect()
-}
-
 /// How long each Consul has answered nothing, by its address, as the watchers see it. A watcher of an earlier version does
 /// not say.
 async fn silent_consuls(watchers: &Peers) -> BTreeMap<String, Duration> {
@@ -262,37 +198,4 @@ async fn silent_consuls(watchers: &Peers) -> BTreeMap<String, Duration> {
         }
     }
     silent
-}
-
-fn of_silent_consul((address, silent_for): (&String, &Duration)) -> proto::Problem {
-    proto::Problem {
-        text: format!(
-            "Consul at {address} stands still: it has answered nothing for {} s, so changes are not seen; is its process \
-             stopped, or short of CPU, memory or disk?",
-            silent_for.as_secs()
-        ),
-        ..proto::Problem::default()
-    }
-}
-
-/// The problem that a watcher cannot be reached.
-fn of_watcher(condition: &PeerCondition) -> Option<proto::Problem> {
-    if condition.reason.is_empty() {
-        return None;
-    }
-    Some(proto::Problem {
-        text: format!(
-            "the watcher at {} cannot be used: {}",
-            condition.address, condition.reason
-        ),
-        ..proto::Problem::default()
-    })
-}
-
-fn of_task((name, state): (TaskName, CurrentState)) -> proto::Problem {
-    proto::Problem {
-        task_name: name.to_string(),
-        text: state.text.clone(),
-        state: Some(state),
-    }
 }

@@ -31,7 +31,7 @@ pub(super) fn queue_of(
     });
     let slots = workers
         .iter()
-        .filter(|worker| worker.takes_runs())
+        .filter(|worker| worker.takes_runs() && !worker.replaced)
         .map(|worker| u64::from(worker.worker.slots))
         .sum();
     proto::GetQueueResponse {

@@ -139,6 +139,11 @@ impl WorkerService for WorkerEndpoint {
             let noted = self.registrations.note(&worker, registration.as_ref());
             noted.await?
         };
+        if !request.earlier_lives.is_empty() {
+            let lives = request.earlier_lives.iter().map(WorkerId::new);
+            let lives: Vec<_> = lives.filter(|life| *life != worker.id).collect();
+            self.store.replace_lives(&lives).await.or_status()?;
+        }
         let given_back = self.give_back(&worker.id, &request.unanswered_requests);
         given_back.await.or_status()?;
         if request.leaving {
@@ -186,7 +191,8 @@ impl WorkerService for WorkerEndpoint {
     ) -> Result<Response<proto::ListWorkersResponse>, Status> {
         let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
         let settings = self.store.settings().await.or_status()?;
-        let workers = workers.into_iter().map(|worker| proto::WorkerState {
+        let workers = workers.into_iter().filter(|worker| !worker.replaced);
+        let workers = workers.map(|worker| proto::WorkerState {
             other_settings: other_settings(&worker.worker, &settings),
             lost: is_lost(&worker),
             since: Some(convert::timestamp_to_wire(worker.since)),

@@ -8,7 +8,7 @@ use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{DecisionKind, ObstacleKind, RunMode};
 use tonic::Code;
 
-use crate::calls::{applied, on_services};
+use crate::calls::{applied, failed, on_services};
 use crate::setup::{Setup, instance, task};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -218,6 +218,22 @@ async fn a_run_without_a_worker_and_a_task_that_is_off_are_explained() {
     let off = explained(&setup, "t").await;
     assert!(!off.enabled);
     assert_eq!(obstacles(&off), [ObstacleKind::Disabled]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_tried_again_has_the_words_of_the_author() {
+    const ERROR: &str = "exit status 1\n\nError: Resource precondition failed\n\n  on main.tf line 7, in resource \
+                         \"terraform_data\" \"a\":\n   7:  condition = var.open\n\nThe firewall refuses port 4430. Ask \
+                         its owners.\n";
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    setup.complete(&lease, failed(ERROR)).await.unwrap();
+    let waiting = explained(&setup, "t").await;
+    assert_eq!(obstacles(&waiting), [ObstacleKind::NotDue]);
+    let text = &waiting.obstacles[0].text;
+    let reason = "exit status 1: Resource precondition failed (main.tf line 7): The firewall refuses port 4430";
+    assert!(text.ends_with(reason), "{text}");
 }
 
 #[tokio::test]

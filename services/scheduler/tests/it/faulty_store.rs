@@ -179,6 +179,7 @@ faulty! {
 faulty! {
     WorkerStore:
     fn record_heartbeat(&self, worker: &WorkerRecord, registration: Option<Digest>) -> Result<Heartbeat, StoreError>;
+    fn replace_lives(&self, lives: &[WorkerId]) -> Result<(), StoreError>;
     fn registration(&self, worker: &WorkerId) -> Result<KnownRegistration, StoreError>;
     fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
     fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;

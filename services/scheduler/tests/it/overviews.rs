@@ -8,6 +8,7 @@ use cts_proto::cluster::v1::{GetOverviewRequest, GetOverviewResponse};
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{CurrentStateName, RunMode};
+use cts_proto::worker::v1 as worker;
 use cts_scheduler::Options;
 use cts_testkit::ManualClock;
 use tokio_stream::StreamExt as _;
@@ -22,6 +23,15 @@ async fn overview(setup: &Setup) -> GetOverviewResponse {
     let mut cluster = setup.cluster.clone();
     let answer = cluster.get_overview(GetOverviewRequest {}).await;
     answer.unwrap().into_inner()
+}
+
+/// Registers a worker that takes no runs.
+async fn add_worker(setup: &Setup) {
+    let worker = worker::Worker {
+        id: "idle".into(),
+        ..worker::Worker::default()
+    };
+    setup.heartbeat(worker).await;
 }
 
 /// The state of the only task in the list.
@@ -63,6 +73,7 @@ async fn reaches(setup: &Setup, name: CurrentStateName) -> proto::CurrentState {
 #[tokio::test]
 async fn a_task_goes_through_its_states() {
     let setup = Setup::new(vec![task("t")], LONG).await;
+    add_worker(&setup).await;
     let waiting = reaches(&setup, CurrentStateName::Waiting).await;
     assert_eq!(
         waiting.text,
@@ -117,6 +128,7 @@ async fn a_task_goes_through_its_states() {
 async fn an_outage_of_consul_is_one_problem_with_a_count() {
     let tasks = ["a", "b", "c"].map(task);
     let setup = Setup::new(tasks.into(), LONG).await;
+    add_worker(&setup).await;
     let problems = async |count: usize| {
         let all = setup
             .until(async |setup| {
@@ -129,16 +141,17 @@ async fn an_outage_of_consul_is_one_problem_with_a_count() {
         all.problems.into_iter().map(|problem| problem.text).next()
     };
     setup.watcher.fail("web", "the filter is refused");
-    let text = "1 of 1 views of Consul cannot be read: health.service(web): the filter is refused";
+    let text = "1 of 1 views of Consul cannot be read: health.service(web): the filter is refused; `cts doctor` checks address, token and rights";
     assert_eq!(problems(4).await.as_deref(), Some(text));
     setup.watcher.begin_outage();
-    let text = "1 of 1 views of Consul cannot be read, so 3 tasks do not see changes: health.service(web): the filter is refused";
+    let text = "1 of 1 views of Consul cannot be read, so 3 tasks do not see changes: health.service(web): the filter is refused; `cts doctor` checks address, token and rights";
     assert_eq!(problems(1).await.as_deref(), Some(text));
 }
 
 #[tokio::test]
 async fn a_consul_that_stands_still_is_a_problem_and_no_outage() {
     let setup = Setup::new(vec![task("t")], LONG).await;
+    add_worker(&setup).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.does(RunKind::Apply, applied()).await;
     reaches(&setup, CurrentStateName::Successful).await;
@@ -163,6 +176,7 @@ async fn a_first_run_that_waits_for_a_key_for_a_minute_is_a_problem() {
     let store = store_in(directory.path()).await;
     let setup = Setup::prepared_by(Arc::clone(&clock) as Arc<dyn Clock>, store, options);
     let setup = setup.await.unwrap();
+    add_worker(&setup).await;
     setup.shows(&[("a/1", Some("1")), ("a/odd", None)]);
     let waiting = reaches(&setup, CurrentStateName::Waiting).await;
     setup
@@ -187,21 +201,51 @@ async fn a_first_run_that_waits_for_a_key_for_a_minute_is_a_problem() {
 }
 
 #[tokio::test]
+async fn an_enabled_task_without_a_worker_is_a_problem_of_the_cluster() {
+    let texts = async |setup: &Setup| -> Vec<String> {
+        let problems = overview(setup).await.problems;
+        problems.into_iter().map(|problem| problem.text).collect()
+    };
+    let text = "no worker runs the tasks; start one with `cts worker`";
+    for is_disabled in [true, false] {
+        let setup = Setup::new(vec![task("t")], LONG).await;
+        setup
+            .until(async |setup| (texts(setup).await == [text]).then_some(()))
+            .await;
+        if is_disabled {
+            let update = setup.update("t", Some(false), RunMode::Unspecified).await;
+            update.unwrap();
+        } else {
+            add_worker(&setup).await;
+        }
+        setup
+            .until(async |setup| texts(setup).await.is_empty().then_some(()))
+            .await;
+    }
+}
+
+#[tokio::test]
 async fn due_runs_that_no_worker_takes_are_a_problem_of_the_cluster() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let problem = setup
-        .until(async |setup| overview(setup).await.problems.into_iter().next())
+        .until(async |setup| {
+            let problem = overview(setup).await.problems.into_iter().next();
+            problem.filter(|problem| problem.text.starts_with("due runs"))
+        })
         .await;
     let beginning = "due runs that no worker takes: 1, the oldest, of t, for ";
     assert!(problem.text.starts_with(beginning), "{problem:?}");
     assert!(
-        problem.text.ends_with(" s: there is no worker"),
+        problem
+            .text
+            .contains(" s: there is no worker; `cts workers list`"),
         "{problem:?}"
     );
     assert_eq!(listed(&setup).await.text, "there is no worker");
     let lease = setup.acquired().await;
     setup.applied(&lease).await;
+    add_worker(&setup).await;
     let all = setup
         .until(async |setup| {
             let all = overview(setup).await;

@@ -36,6 +36,8 @@ pub(crate) async fn heartbeat(
     let mut warned = false;
     let mut refusals = Outage::default();
     let mut health = shared.health.follow();
+    let journal = shared.journal.as_ref();
+    let mut earlier_lives = journal.map_or_else(Vec::new, |journal| journal.earlier_lives());
     while !ended.is_cancelled() {
         let draining = shutdown.drain.is_cancelled();
         let unanswered = shared.requests.to_be_named(Instant::now());
@@ -46,11 +48,13 @@ pub(crate) async fn heartbeat(
             false,
             unanswered,
             settings.is_empty(),
+            &earlier_lives,
         );
         let asked = Instant::now();
         let pause = match heartbeat.await {
             Ok(answer) => {
                 refusals.works();
+                earlier_lives.clear();
                 note_time(shared, &answer, asked);
                 if let Driver::Remote(remote) = &shared.driver {
                     remote.set_share(answer.remote_requests_per_minute);
@@ -99,9 +103,13 @@ pub(crate) async fn heartbeat(
         }
     }
     let unanswered = shared.requests.to_be_named(Instant::now());
-    let last = shared
-        .scheduler
-        .heartbeat(record(shared, true, &settings), true, unanswered, false);
+    let last = shared.scheduler.heartbeat(
+        record(shared, true, &settings),
+        true,
+        unanswered,
+        false,
+        &[],
+    );
     if let Err(error) = last.await {
         tracing::debug!(error = %CallFailure(&error), "the scheduler does not know that this worker leaves");
     }

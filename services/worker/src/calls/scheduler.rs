@@ -99,12 +99,14 @@ impl Scheduler {
         leaving: bool,
         unanswered_requests: Vec<String>,
         wants_cluster_key: bool,
+        earlier_lives: &[WorkerId],
     ) -> Result<HeartbeatResponse, Status> {
         let request = HeartbeatRequest {
             worker: Some(convert::worker_to_wire(worker)),
             leaving,
             unanswered_requests,
             wants_cluster_key,
+            earlier_lives: earlier_lives.iter().map(ToString::to_string).collect(),
             ..HeartbeatRequest::default()
         };
         self.send_heartbeat(request).await

@@ -73,6 +73,8 @@ async fn the_last_attempt_at_each_task_is_reported_by_the_next_life_too() {
         let next = Journal::open(directory.path(), &life(number), true);
         let lives = (1..=number).map(life).collect();
         assert_eq!(reported(&next), (lives, expected.clone()));
+        let earlier: Vec<_> = (1..number).map(life).collect();
+        assert_eq!(next.earlier_lives(), earlier);
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Conduct {
     pub(crate) refuses_heartbeats: Option<Code>,
     /// Heartbeats that were refused.
     pub(crate) refused_heartbeats: u32,
+    /// The earlier lives that each heartbeat has named, refused ones included.
+    pub(crate) earlier_lives: Vec<Vec<String>>,
     /// The registrations of heartbeats.
     pub(crate) registrations: Vec<Vec<u8>>,
     /// The secret of every registration; empty as a scheduler of the version before.

@@ -1,9 +1,12 @@
 //! A worker registers before it requests runs, and proves its id.
 
+use std::fs;
+
+use cts_core::{Digest, EngineKind};
 use cts_proto::run::v1::RunKind;
 use tonic::Code;
 
-use crate::stage::{KEEPS, Stage};
+use crate::stage::{KEEPS, Stage, terraform_path};
 
 /// The registration of the stage's worker.
 const REGISTRATION: [u8; 32] = [7; 32];
@@ -60,6 +63,41 @@ async fn a_worker_whose_heartbeats_are_refused_asks_again_and_takes_no_runs() {
         conduct.refuses_heartbeats = None;
     });
     stage.strings.checked().await;
+}
+
+#[tokio::test]
+async fn heartbeats_name_earlier_lives_until_the_first_answer() {
+    let engine = (EngineKind::Terraform, terraform_path());
+    let write_journal = |options: &mut cts_worker::Options| {
+        let line = "life worker-0";
+        let checksum = Digest::of(line.as_bytes()).to_string();
+        let journal = format!("{} {line}\n", &checksum[..16]);
+        fs::write(options.working_dir.join("runs.journal"), journal).unwrap();
+    };
+    let refuse = |conduct: &mut crate::played_scheduler::Conduct| {
+        conduct.refuses_heartbeats = Some(Code::Unavailable);
+    };
+    let stage = Stage::played(engine, KEEPS, None, write_journal, refuse).await;
+    stage
+        .strings
+        .until(|conduct| conduct.refused_heartbeats >= 2)
+        .await;
+    stage
+        .strings
+        .conduct(|conduct| conduct.refuses_heartbeats = None);
+    stage
+        .strings
+        .until(|conduct| conduct.registrations.len() >= 3)
+        .await;
+    stage.strings.conduct(|conduct| {
+        let (refused, later) = conduct
+            .earlier_lives
+            .split_at(conduct.refused_heartbeats as usize);
+        let (answered, later) = later.split_first().unwrap();
+        assert!(refused.iter().all(|lives| lives == answered), "{refused:?}");
+        assert_eq!(answered, &["worker-0"]);
+        assert!(later.iter().all(Vec::is_empty), "{later:?}");
+    });
 }
 
 #[tokio::test]

@@ -89,7 +89,8 @@ impl Stage {
         Self::played(engine, module, gate, configure, |_conduct| {}).await
     }
 
-    async fn played(
+    /// Like [`Self::gated`], with this engine, and with a scheduler that behaves like this from the beginning.
+    pub(crate) async fn played(
         (engine, path): (EngineKind, PathBuf),
         module: &str,
         gate: Option<Arc<dyn ApprovalGate>>,

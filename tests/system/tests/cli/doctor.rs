@@ -184,6 +184,23 @@ async fn a_token_that_consul_does_not_know_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_not_set_is_not_one_that_consul_refuses() {
+    let consul = ConsulAgent::start_with(access_control_by_default_deny()).await;
+    // From here on requests without a token have no rights.
+    let url = format!("http://{}/v1/agent/token/default", consul.address());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let reset = client.put(url).body(r#"{"Token": ""}"#).send().await;
+    reset.unwrap().error_for_status().unwrap();
+    let place = place(&format!("consul {{ address = \"{}\" }}", consul.address()));
+    let findings = Findings::of(&place, &[]).await;
+    let parts = ["no token is set, and Consul needs one", "CONSUL_HTTP_TOKEN"];
+    findings.expect("consul token", "error", &parts);
+    let remedy =
+        "no token is set: set consul.token or CONSUL_HTTP_TOKEN to one with: service \"api\"";
+    findings.expect("consul rights", "error", &[remedy]);
+}
+
+#[tokio::test]
 async fn without_acls_every_right_is_granted() {
     let consul = ConsulAgent::start().await;
     let place = place(&format!("consul {{ address = \"{}\" }}", consul.address()));
@@ -432,6 +449,38 @@ async fn settings_that_are_not_safe_are_errors_in_strict_mode() {
         let findings = Findings::of(&place, &["-role=scheduler"]).await;
         findings.expect("settings", "ok", &[]);
     }
+}
+
+/// The address comes from `services.listen`, and an option wins.
+#[tokio::test]
+async fn the_checks_judge_the_listener_of_a_service_as_its_start_does() {
+    let listen =
+        "listen {\n    scheduler = \"0.0.0.0:8560\"\n    watcher = \"203.0.113.1:8561\"\n  }";
+    let plain = place(&format!("services {{\n  {listen}\n}}"));
+    let open = place(&format!("services {{\n  plaintext = true\n  {listen}\n}}"));
+    let checked = async |place: &Place, options: &[&str]| Findings::of(place, options).await;
+    let findings = checked(&plain, &["-role=scheduler"]).await;
+    let refused = "refusing to listen on 0.0.0.0:8560 in plain text";
+    findings.expect("listener", "error", &[refused, "cts certs"]);
+    let called = plain.call(OURS, &["watcher", "-config-file=cts.hcl"]).await;
+    assert_eq!(called.code, 15, "{called:?}");
+    let refused = "refusing to listen on 203.0.113.1:8561 in plain text";
+    assert!(called.stderr.contains(refused), "{called:?}");
+
+    let findings = checked(&open, &["-role=scheduler"]).await;
+    findings.expect("listener", "ok", &["gRPC at 0.0.0.0:8560"]);
+    findings.expect("settings", "warning", &["services talk in plain text"]);
+    let findings = checked(&open, &["-role=watcher"]).await;
+    findings.expect(
+        "listener",
+        "error",
+        &["203.0.113.1:8561", "services.listen"],
+    );
+    let findings = checked(&open, &["-role=worker"]).await;
+    findings.expect("listener", "ok", &["gRPC at 127.0.0.1:8562"]);
+    let option = "-grpc-address=127.0.0.1:1";
+    let findings = checked(&plain, &["-role=watcher", option]).await;
+    findings.expect("listener", "ok", &["gRPC at 127.0.0.1:1"]);
 }
 
 #[tokio::test]

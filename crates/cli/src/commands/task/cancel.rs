@@ -9,6 +9,7 @@ use super::prompt::ask;
 use super::run_id::{is_beginning, only};
 use super::runs::{failed, summary, unknown};
 use super::session::{ExitStatus, Session, pause};
+use super::time_text::with_local_times;
 use crate::arguments::{Cancel, Output};
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
@@ -63,7 +64,8 @@ async fn ended(
     let mut said = String::new();
     while run.status() == RunStatus::Running {
         if !run.waiting_for.is_empty() && run.waiting_for != said {
-            let text = format!("run {} waits for {}", run.id, run.waiting_for);
+            let reason = with_local_times(&run.waiting_for);
+            let text = format!("run {} waits for {reason}", run.id);
             session.ui.note(&text);
             said.clone_from(&run.waiting_for);
         }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::session::{ExitStatus, Session};
 use super::state_text;
 use super::table::{sheet, table};
-use super::time_text::{local, moment};
+use super::time_text::{local, moment, with_local_times};
 use crate::arguments::{OneTask, Output, TableWidth};
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
@@ -80,9 +80,10 @@ fn until(at: Option<prost_types::Timestamp>) -> String {
 }
 
 fn obstacle(obstacle: &Obstacle) -> String {
+    let text = with_local_times(&obstacle.text);
     match moment(obstacle.until).map(local) {
-        Some(until) => format!("{} (until {until})", obstacle.text),
-        None => obstacle.text.clone(),
+        Some(until) => format!("{text} (until {until})"),
+        None => text,
     }
 }
 

@@ -12,7 +12,7 @@ use super::attempts;
 use super::run_id::{ShownIds, find};
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
-use super::time_text::{duration, local, moment, steps};
+use super::time_text::{duration, local, moment, steps, with_local_times};
 use crate::arguments::{ListRuns, Output, QueryOptions, TableWidth};
 
 /// Runs `cts runs list`.
@@ -169,7 +169,7 @@ pub(super) fn summary(run: &Run) -> String {
     let optional = [
         ("Asked by", run.requested_by.clone()),
         ("Cause", run.cause.join("\n")),
-        ("Waits for", run.waiting_for.clone()),
+        ("Waits for", with_local_times(&run.waiting_for)),
         ("Worker", run.worker_id.clone()),
         (
             "Queued",

@@ -16,6 +16,10 @@ use super::table::{sheet, table};
 use super::time_text::{local, moment};
 use crate::arguments::{Output, QueryOptions, Status, TableWidth};
 
+/// The next step for problems of tasks.
+const OF_TASKS: &str =
+    "`cts task explain TASK` shows what it waits for, `cts task logs TASK` its newest output";
+
 /// Time between two screens of `-watch`.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -87,6 +91,10 @@ fn problems(overview: &GetOverviewResponse, width: TableWidth) -> String {
     );
     if overview.more_problems > 0 {
         text = format!("{text}and {} more problems\n", overview.more_problems);
+    }
+    let mut problems = overview.problems.iter();
+    if problems.any(|problem| problem.state.is_some()) {
+        text = format!("{text}{OF_TASKS}\n");
     }
     text
 }
@@ -187,6 +195,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use cts_proto::cluster::v1::{OverviewMember, OverviewWorker};
+    use cts_proto::task::v1::CurrentState;
     use serde_json::Value;
 
     use super::*;
@@ -252,6 +261,17 @@ Consul:    views: 5, not read yet: 1
 Tasks:     3: 2 never run, 1 running
 ";
         assert_eq!(shown(&overview), expected);
+        let of_task = GetOverviewResponse {
+            problems: vec![Problem {
+                task_name: "web".into(),
+                state: Some(CurrentState::default()),
+                ..Problem::default()
+            }],
+            ..GetOverviewResponse::default()
+        };
+        let shown_task = shown(&of_task);
+        let step = format!("\n{OF_TASKS}\n\n");
+        assert!(shown_task.contains(&step), "{shown_task}");
         let quiet = shown(&GetOverviewResponse::default());
         assert!(quiet.starts_with("No problems.\n\nCluster:"), "{quiet}");
     }

@@ -10,10 +10,22 @@ pub(crate) fn moment(at: Option<prost_types::Timestamp>) -> Option<DateTime<Fixe
 }
 
 /// In the time zone of this process, to the second.
-pub(crate) fn local(at: DateTime<FixedOffset>) -> String {
+pub fn local(at: DateTime<FixedOffset>) -> String {
     at.with_timezone(&Local)
         .format("%Y-%m-%d %H:%M:%S")
         .to_string()
+}
+
+/// The text of a scheduler with its times, in RFC 3339, in the time zone of this process.
+pub(super) fn with_local_times(text: &str) -> String {
+    let words = text.split_inclusive(' ').map(|word| {
+        let time = word.trim_end_matches([' ', ',', ';', ':']);
+        match DateTime::parse_from_rfc3339(time) {
+            Ok(at) => local(at) + &word[time.len()..],
+            Err(_) => word.to_owned(),
+        }
+    });
+    words.collect()
 }
 
 /// The time of day in the time zone of this process, to the second.
@@ -58,6 +70,19 @@ pub(super) fn steps(phases: PhaseTimes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_in_texts_are_local() {
+        let begin = "2026-02-03T10:15:30Z";
+        let shown = local(DateTime::parse_from_rfc3339(begin).unwrap());
+        assert_eq!(
+            with_local_times(&format!(
+                "since {begin}: web {begin}, {begin}x at 10:15:30;"
+            )),
+            format!("since {shown}: web {shown}, {begin}x at 10:15:30;")
+        );
+        assert_eq!(with_local_times("ünïcödé  ☃"), "ünïcödé  ☃");
+    }
 
     #[test]
     fn durations_have_units_that_suit_them() {

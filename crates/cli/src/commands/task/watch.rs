@@ -6,6 +6,7 @@ use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::RunKind;
 
 use super::session::{Session, pause};
+use super::time_text::with_local_times;
 use crate::arguments::Output;
 
 /// Runs among which the one that was requested is looked for: the newest of its task.
@@ -201,7 +202,7 @@ impl<'c> Watch<'c> {
             Update::Run(run) => {
                 let waits = match run.waiting_for.as_str() {
                     "" => String::new(),
-                    reason => format!(", waits for {reason}"),
+                    reason => format!(", waits for {}", with_local_times(reason)),
                 };
                 let remote = run.remote_run.as_ref().map(|remote| &remote.url);
                 let address = match remote.map_or("", String::as_str) {

@@ -1,6 +1,7 @@
 //! Consul itself, and the token of cts.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use cts_cli::local_time;
 use cts_consul::{
     ConsulClient, ConsulError, REFUSED_KEY_REMEDY, Resource, Right, Scope, refused_key, refuses_key,
 };
@@ -130,9 +131,13 @@ pub(super) async fn token(subject: Subject<'_>) -> Vec<Finding> {
         Ok(Some(token)) => {
             let id = &token.accessor_id;
             let known = match (has_token, &token.expiration_time) {
-                (false, _) => format!("no token is configured: the anonymous one ({id}) counts"),
+                (false, _) => format!("no token is set: the anonymous one ({id}) counts"),
                 (true, None) => format!("accessor {id}, without an end"),
-                (true, Some(end)) => format!("accessor {id}, ends {end}"),
+                (true, Some(end)) => {
+                    let known = DateTime::parse_from_rfc3339(end);
+                    let end = known.map_or_else(|_other| end.clone(), local_time);
+                    format!("accessor {id}, ends {end}")
+                }
             };
             judge_end(
                 known,
@@ -142,7 +147,11 @@ pub(super) async fn token(subject: Subject<'_>) -> Vec<Finding> {
         }
         Err(error) if is_denied(&error) => Finding::error(
             TOKEN,
-            format!("Consul does not take the token: {error}"),
+            if has_token {
+                format!("Consul does not take the token: {error}")
+            } else {
+                format!("no token is set, and Consul needs one: {error}")
+            },
             "make a token (`consul acl token create`), and set consul.token or CONSUL_HTTP_TOKEN",
         ),
         Err(error) => unanswered(TOKEN, &error),

@@ -32,29 +32,36 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for rights in by_datacenter.into_values() {
-        findings.extend(ask(&client, &rights).await);
+        findings.extend(ask(subject, &client, &rights).await);
     }
     findings
 }
 
-async fn ask(client: &ConsulClient, rights: &[Right]) -> Vec<Finding> {
+async fn ask(subject: Subject<'_>, client: &ConsulClient, rights: &[Right]) -> Vec<Finding> {
     let granted = match client.authorize(rights).await {
         Ok(Authorization::Off) => {
             return vec![Finding::ok(RIGHTS, "ACLs are off: every right is granted")];
         }
         Ok(Authorization::Granted(granted)) => granted,
         Err(ConsulError::Status { status: 403, .. }) => {
-            return vec![Finding::skipped(RIGHTS, "Consul does not take the token")];
+            return vec![Finding::skipped(
+                RIGHTS,
+                "the check of the token has failed",
+            )];
         }
         Err(error) => return vec![unanswered(RIGHTS, &error)],
     };
     let both = || rights.iter().zip(&granted);
     let missing = both().filter(|(_, granted)| !**granted);
+    let remedy = match &subject.config.consul.token {
+        Some(_) => "add to the policy of the token",
+        None => "no token is set: set consul.token or CONSUL_HTTP_TOKEN to one with",
+    };
     let missing = missing.map(|(right, _)| {
         Finding::error(
             RIGHTS,
             format!("{right} is missing{}", effect(right)),
-            format!("add to the policy of the token: {}", right.rule()),
+            format!("{remedy}: {}", right.rule()),
         )
     });
     let there = both().filter(|(_, granted)| **granted);

@@ -70,7 +70,7 @@ pub(crate) fn worker(
     WorkerOptions {
         registration: random_registration(),
         record: WorkerRecord {
-            id: WorkerId::new(format!("{}-{}", process_env.hostname, Uuid::new_v4())),
+            id: random_id(&config.id, &process_env.hostname),
             host: process_env.hostname.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             slots: u32::try_from(slots).unwrap_or(u32::MAX),
@@ -105,6 +105,14 @@ pub(crate) fn worker(
         webhooks: config.webhooks.iter().map(webhook).collect(),
         secrets: config.secrets(),
     }
+}
+
+/// An id that no other process has. It begins with the `id` of the file, by which an operator knows the worker, unless a
+/// path cannot contain that.
+fn random_id(id: &str, hostname: &str) -> WorkerId {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let known = Some(id).filter(|id| !id.is_empty() && id.chars().all(is_plain));
+    WorkerId::new(format!("{}-{}", known.unwrap_or(hostname), Uuid::new_v4()))
 }
 
 /// A registration that no other process has.
@@ -201,4 +209,23 @@ fn inherited_environment(
 /// Terraform waits for remote systems more than it computes, so there are more slots than processors.
 fn default_slots() -> usize {
     2 * std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::random_id;
+
+    #[test]
+    fn the_id_of_a_worker_begins_with_the_one_of_its_file() {
+        for (id, begin) in [
+            ("cts-edge_1.example", "cts-edge_1.example-"),
+            ("", "host-"),
+            ("a/b", "host-"),
+            ("a b", "host-"),
+        ] {
+            let made = random_id(id, "host");
+            assert!(made.as_str().starts_with(begin), "{id:?}: {made}");
+            assert_ne!(made, random_id(id, "host"));
+        }
+    }
 }

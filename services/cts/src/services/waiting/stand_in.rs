@@ -122,7 +122,10 @@ impl ClusterService for Unready {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         let problem = Problem {
-            text: self.reason.borrow().clone(),
+            text: format!(
+                "{}; `cts doctor` checks the connection",
+                *self.reason.borrow()
+            ),
             ..Problem::default()
         };
         Ok(Response::new(GetOverviewResponse {

@@ -279,6 +279,7 @@ impl WorkerService for PlayedScheduler {
     ) -> Result<Response<worker::HeartbeatResponse>, Status> {
         let request = request.into_inner();
         let (timeline, leader_start, registration_secret) = self.conduct(|conduct| {
+            conduct.earlier_lives.push(request.earlier_lives);
             if let Some(code) = conduct.refuses_heartbeats {
                 conduct.refused_heartbeats += 1;
                 return Err(Status::new(code, "the test wants it"));

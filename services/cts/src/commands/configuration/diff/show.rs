@@ -1,7 +1,7 @@
 //! The comparison as text, and as JSON.
 
-use chrono::DateTime;
-use cts_cli::on_one_line;
+use chrono::{DateTime, Utc};
+use cts_cli::{local_time, on_one_line};
 use cts_core::TaskOrigin;
 use cts_core::hidden::{HIDDEN, shown};
 use serde_json::{Value, json};
@@ -91,7 +91,9 @@ fn in_force(in_force: Option<&InForce>) -> String {
     let Some(in_force) = in_force else {
         return "No configuration is in force yet.\n".to_owned();
     };
-    let since = since(in_force).map_or_else(String::new, |at| format!(" since {at}"));
+    let since = since(in_force).map_or_else(String::new, |at| {
+        format!(" since {}", local_time(at.fixed_offset()))
+    });
     format!(
         "Configuration {} is in force{since}, decided by {}.\n",
         in_force.number,
@@ -99,8 +101,8 @@ fn in_force(in_force: Option<&InForce>) -> String {
     )
 }
 
-fn since(in_force: &InForce) -> Option<String> {
-    DateTime::from_timestamp_micros(in_force.decided_at).map(|at| at.to_rfc3339())
+fn since(in_force: &InForce) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_micros(in_force.decided_at)
 }
 
 pub(super) fn document(comparison: &Comparison) -> Value {
@@ -130,7 +132,7 @@ pub(super) fn document(comparison: &Comparison) -> Value {
         json!({
             "number": in_force.number,
             "decided_by": in_force.decided_by,
-            "decided_at": since(in_force),
+            "decided_at": since(in_force).map(|at| at.to_rfc3339()),
         })
     });
     json!({
