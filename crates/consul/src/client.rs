@@ -56,8 +56,17 @@ pub struct Answer {
     pub items: Vec<Item>,
     /// Further instances, whose data cannot be understood.
     pub unreadable: Vec<UnreadableInstance>,
+    /// The body as Consul sent it. Only its digest outlives the answer, because the items are handed on.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
     /// Distinguishes the body from others.
-    pub(crate) digest: u64,
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&self.body);
+        hasher.finish()
+    }
 }
 
 impl ConsulClient {
@@ -181,7 +190,6 @@ impl ConsulClient {
         answer::expect_leader(answer.headers())?;
         let filtered = is_filtered(&answer);
         let body = self.body(answer).await?;
-        let digest = digest(&body);
         let (items, unreadable) = match index {
             Some(index) if index == known => Default::default(),
             _ if is_missing => {
@@ -195,7 +203,7 @@ impl ConsulClient {
             filtered,
             items,
             unreadable,
-            digest,
+            body,
         })
     }
 
@@ -361,12 +369,6 @@ fn transport_error(error: reqwest::Error) -> ConsulError {
 fn is_filtered(answer: &Response) -> bool {
     let header = answer.headers().get("x-consul-results-filtered-by-acls");
     header.is_some_and(|value| value == "true")
-}
-
-fn digest(body: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(body);
-    hasher.finish()
 }
 
 fn without_scheme(address: &str) -> &str {

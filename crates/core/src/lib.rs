@@ -135,8 +135,8 @@ pub use reachability::{CallBegun, Reachability, Reachable, Unreachable, plain_re
 pub use regexp::{InvalidRegexp, Regexp};
 pub use registration::{InvalidRegistration, KnownRegistration, Registration, RegistrationSecret};
 pub use remote::{
-    DEFAULT_REMOTE_HOSTNAME, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace,
-    TaskRemoteRun, poll_pause, requests_per_minute,
+    DEFAULT_REMOTE_HOSTNAME, InvalidHostname, RemoteConfiguration, RemoteRun, RemoteRuns,
+    RemoteWorkspace, TaskRemoteRun, poll_pause, remote_server_url, requests_per_minute,
 };
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance, ServicePort};

@@ -2,10 +2,12 @@
 //! with a remote run that another worker has begun.
 
 mod budget;
+mod hostname;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::budget::{poll_pause, requests_per_minute};
+pub use self::hostname::{InvalidHostname, remote_server_url};
 use crate::digest::Digest;
 use crate::excerpt::cut;
 use crate::identity::RunId;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cts_core::InvalidHostname;
 use cts_http::InvalidServerName;
 use cts_tls::{TlsError, answers_in_plain_text};
 
@@ -12,12 +13,9 @@ use crate::problem::{Failure, ProtocolProblem};
 /// The settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The host name has a path, a user or another scheme, or is no host name.
-    #[error("the hostname is not that of a server, with or without https:// and a port")]
-    InvalidHostname,
-    /// The host name asks for plain HTTP.
-    #[error("the hostname begins with http://, and the API is only used with https")]
-    PlainHttp,
+    /// The host name is not that of a server that is used with HTTPS.
+    #[error("the hostname {0}")]
+    InvalidHostname(InvalidHostname),
     /// The token is empty.
     #[error("the token is empty")]
     EmptyToken,

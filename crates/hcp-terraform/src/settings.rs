@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cts_core::remote_server_url;
 use cts_tls::ClientFiles;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
@@ -78,26 +79,8 @@ impl ServerSettings {
 
     /// URL of the host, without a path.
     pub(crate) fn address(&self) -> Result<Url, SettingsError> {
-        let hostname = self.hostname.trim();
-        let address = if hostname.contains("://") {
-            hostname.to_owned()
-        } else {
-            format!("https://{hostname}")
-        };
-        let url: Url = address
-            .parse()
-            .map_err(|_error| SettingsError::InvalidHostname)?;
-        let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-        let has_user = !url.username().is_empty() || url.password().is_some();
-        if url.host_str().is_none_or(str::is_empty) || has_user || !is_bare {
-            return Err(SettingsError::InvalidHostname);
-        }
-        match url.scheme() {
-            "https" => Ok(url),
-            "http" if self.allow_plain_http => Ok(url),
-            "http" => Err(SettingsError::PlainHttp),
-            _ => Err(SettingsError::InvalidHostname),
-        }
+        remote_server_url(&self.hostname, self.allow_plain_http)
+            .map_err(SettingsError::InvalidHostname)
     }
 }
 
@@ -122,35 +105,20 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_https_whether_it_says_so_or_not() {
-        for (hostname, url) in [
-            ("app.example.net", "https://app.example.net/"),
-            ("https://app.example.net/", "https://app.example.net/"),
-            (" app.example.net:8443 ", "https://app.example.net:8443/"),
-            ("[::1]:8443", "https://[::1]:8443/"),
-        ] {
-            assert_eq!(settings(hostname, "t").address().unwrap().as_str(), url);
-        }
-        for hostname in [
-            "",
-            "https://",
-            "ftp://app.example.net",
-            "https://user@app.example.net",
-            "app.example.net/api",
-            "app.example.net?x=y",
-        ] {
-            let refused = settings(hostname, "t").check();
-            assert!(
-                matches!(refused, Err(SettingsError::InvalidHostname)),
-                "{hostname}"
-            );
-        }
-    }
-
-    #[test]
-    fn plain_http_needs_the_switch() {
+    fn a_hostname_is_a_server_and_plain_http_needs_the_switch() {
+        let refused = settings("app.example.net/api", "t").check().unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .starts_with("the hostname must be a server alone")
+        );
         let mut settings = settings("http://127.0.0.1:80", "t");
-        assert!(matches!(settings.check(), Err(SettingsError::PlainHttp)));
+        let refused = settings.check().unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .starts_with("the hostname begins with http://")
+        );
         settings.allow_plain_http = true;
         settings.check().unwrap();
     }

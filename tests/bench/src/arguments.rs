@@ -8,10 +8,10 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use self::options::positive;
 pub(crate) use self::options::{
-    ApiStatusArguments, ChangeToApplyArguments, FailoverArguments, HistoryArguments, IdleArguments,
-    LogFollowArguments, OverviewArguments, QueueArguments, RemoteRunsArguments,
-    SharedInputArguments, SoakArguments, StrangersArguments, WatchFanoutArguments,
-    WatchScaleArguments,
+    ApiStatusArguments, ChangeToApplyArguments, CutQueriesArguments, FailoverArguments,
+    HistoryArguments, IdleArguments, LogFollowArguments, OverviewArguments, QueueArguments,
+    RemoteRunsArguments, SharedInputArguments, SoakArguments, StrangersArguments,
+    WatchFanoutArguments, WatchScaleArguments,
 };
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
@@ -240,6 +240,18 @@ pub(crate) enum Scenario {
     /// gateway or scheduler ever had. Medians of the rounds; `failed` is of all rounds together. To reach: `rss_max` at
     /// most 128 MiB, the ratios at most 1.5, `answer_p99` and `call_p99` at most 100 ms, nothing failed.
     Strangers(StrangersArguments),
+    /// One watcher behind a proxy that ends quiet connections to Consul.
+    ///
+    /// This program subscribes to all views, and changes one of them after the other. Each view has a connection of its
+    /// own. `requests` are those that reach the proxy from the start of the watcher to the end of the measurement.
+    /// `wait` is the longest wait that is safe, 4/5 of the limit in whole seconds (docs/runs.md,
+    /// "Views and blocking queries"). `requests_of_wait` is what it costs if it is known from the start: one request for
+    /// each view, one for each change, and one after each wait, which Consul makes longer by a random part of a
+    /// sixteenth, so by a thirty-second. `requests_ratio` is the first divided by the second. `cuts` are the connections
+    /// that the proxy ended. `outages` are warnings in the log of the watcher that Consul cannot be reached.
+    /// `blind_views` are the views that the watcher reported as failing, or whose change was not received over gRPC
+    /// within 2 s of its write; `delta` is that time. To reach: no outage, no blind view, a ratio of at most 1.2.
+    CutQueries(CutQueriesArguments),
     /// One watcher that follows thousands of services, with Consul's default limits.
     ///
     /// This program subscribes to all of them, and then changes the port of one instance at a time at a steady
@@ -277,6 +289,7 @@ impl Scenario {
             Self::StartUp { .. } => "start-up",
             Self::Queue(_) => "queue",
             Self::RemoteRuns(_) => "remote-runs",
+            Self::CutQueries(_) => "cut-queries",
             Self::Decide { .. } => "decide",
             Self::SharedInput(_) => "shared-input",
             Self::Overview(_) => "overview",
@@ -321,7 +334,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 19);
+        assert_eq!(Scenario::names().len(), 20);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod api_status;
 mod change_to_apply;
 mod config_load;
+mod cut_queries;
 mod decide;
 mod failover;
 mod fan_out;
@@ -64,6 +65,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
         Scenario::History(options) => history::run(stage, options).await,
         Scenario::Idle(options) => idle::run(stage, options).await,
+        Scenario::CutQueries(options) => cut_queries::run(stage, options).await,
         Scenario::WatchScale(options) => watch_scale::run(stage, options).await,
         Scenario::WatchFanout(options) => watch_fanout::run(stage, options).await,
     }
@@ -73,9 +75,10 @@ const fn needs(scenario: &Scenario) -> Needs {
     let (postgres, pretended_terraform) = match scenario {
         Scenario::ChangeToApply(options) | Scenario::Regexp(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
-        Scenario::ConfigLoad { .. } | Scenario::WatchScale(_) | Scenario::WatchFanout(_) => {
-            (false, true)
-        }
+        Scenario::ConfigLoad { .. }
+        | Scenario::CutQueries(_)
+        | Scenario::WatchScale(_)
+        | Scenario::WatchFanout(_) => (false, true),
         Scenario::ApiStatus(_)
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)

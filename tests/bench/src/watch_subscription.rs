@@ -62,11 +62,16 @@ impl WatchSubscription {
         }
     }
 
-    /// The next delta, or a part of one. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Result<ViewDelta> {
+    /// The next event. Cancel safe.
+    pub(crate) async fn next_event(&mut self) -> Result<Event> {
         let message = self.responses.message().await?;
         let event = message.context("the watcher has ended the stream")?.event;
-        match event.context("the watcher has sent an event of another kind")? {
+        event.context("the watcher has sent an event of another kind")
+    }
+
+    /// The next delta, or a part of one. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Result<ViewDelta> {
+        match self.next_event().await? {
             Event::Delta(delta) => Ok(delta),
             Event::Read(read) => bail!("a read of {} was not asked for", read.view_id),
             Event::Failure(failure) => {

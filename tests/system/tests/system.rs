@@ -1,6 +1,7 @@
 //! The whole system at work: built executables, real Consul, real Terraform.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod aliases_and_ports;
 mod broken_modules;
 mod buffering;
 mod cancels;

@@ -1,9 +1,8 @@
 //! `driver "terraform-cloud"` of CTS Enterprise (docs/configuration.md#driver-terraform-cloud).
 
-use cts_core::{Backend, DEFAULT_REMOTE_HOSTNAME};
+use cts_core::{Backend, DEFAULT_REMOTE_HOSTNAME, remote_server_url};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use url::Url;
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
 use crate::blocks::consul::ConsulConfig;
@@ -94,9 +93,10 @@ fn decode_hostname(block: &mut Block<'_>, environment: Environment<'_>) -> Optio
     let place = written.as_ref().map(|written| written.place.clone());
     let written = written.map(|written| written.value);
     let value = overriding(written.clone(), SETTING, environment)?;
-    // A template is refused elsewhere.
-    let Some(problem) = hostname_problem(&value).filter(|_| !value.contains("{{")) else {
-        return Some(value);
+    let problem = match remote_server_url(&value, false) {
+        // A template is refused elsewhere.
+        Err(problem) if !value.contains("{{") => problem,
+        _ => return Some(value),
     };
     if let Some(place) = place.filter(|_| written.as_deref() == Some(&*value)) {
         let message = format!("`hostname` {problem}");
@@ -107,29 +107,6 @@ fn decode_hostname(block: &mut Block<'_>, environment: Environment<'_>) -> Optio
         block.sink().error_outside(message);
     }
     None
-}
-
-/// Why a server cannot be reached by this name, which the client refuses by the same rule.
-fn hostname_problem(hostname: &str) -> Option<&'static str> {
-    let hostname = hostname.trim();
-    let address = if hostname.contains("://") {
-        hostname.to_owned()
-    } else {
-        format!("https://{hostname}")
-    };
-    let url = Url::parse(&address).ok();
-    let is_bare = |url: &Url| {
-        let has_user = !url.username().is_empty() || url.password().is_some();
-        let has_rest = url.path() != "/" || url.query().is_some() || url.fragment().is_some();
-        url.host_str().is_some_and(|host| !host.is_empty()) && !has_user && !has_rest
-    };
-    match url.filter(is_bare).as_ref().map(Url::scheme) {
-        Some("https") => None,
-        Some("http") => Some("begins with http://, and the API is only used with https"),
-        _ => Some(
-            "must be a server alone, as in \"tfe.example.net\", with or without https:// and a port",
-        ),
-    }
 }
 
 fn decode_organization(block: &mut Block<'_>, environment: Environment<'_>) -> Option<String> {

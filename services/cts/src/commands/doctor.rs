@@ -26,6 +26,8 @@ use cts_cli::{CommandError, Doctor, print, read};
 use cts_config::Config;
 use cts_core::access::ServiceRole;
 use cts_runtime::ProcessEnv;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
 use tokio::time::timeout;
 
 use self::finding::Finding;
@@ -117,33 +119,22 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
 
 /// The checks of everything outside of the configuration, in the order of the table.
 async fn outside(subject: Subject<'_>) -> Vec<Finding> {
-    let of_consul = async {
-        let groups: [Vec<Finding>; 5] = tokio::join!(
-            within("consul", consul::reach(subject)),
-            within("consul version", consul::version(subject)),
-            within("consul token", consul::token(subject)),
-            within("consul keys", consul::keys(subject)),
-            within("consul rights", rights::check(subject)),
-        )
-        .into();
-        groups
-    };
-    let of_others = async {
-        let groups: [Vec<Finding>; 8] = tokio::join!(
-            within("database", database::check(subject)),
-            within("terraform", engine::check(subject)),
-            within("states", states::check(subject)),
-            within("modules", modules::check(subject)),
-            within("listener", listener::check(subject)),
-            within("services", peers::check(subject)),
-            within("certificates", certificates::check(subject)),
-            within("machine", machine::check(subject)),
-        )
-        .into();
-        groups
-    };
-    let (of_consul, of_others) = tokio::join!(of_consul, of_others);
-    of_consul.into_iter().chain(of_others).flatten().collect()
+    let checks: Vec<BoxFuture<'_, Vec<Finding>>> = vec![
+        within("consul", consul::reach(subject)).boxed(),
+        within("consul version", consul::version(subject)).boxed(),
+        within("consul token", consul::token(subject)).boxed(),
+        within("consul keys", consul::keys(subject)).boxed(),
+        within("consul rights", rights::check(subject)).boxed(),
+        within("database", database::check(subject)).boxed(),
+        within("terraform", engine::check(subject)).boxed(),
+        within("states", states::check(subject)).boxed(),
+        within("modules", modules::check(subject)).boxed(),
+        within("listener", listener::check(subject)).boxed(),
+        within("services", peers::check(subject)).boxed(),
+        within("certificates", certificates::check(subject)).boxed(),
+        within("machine", machine::check(subject)).boxed(),
+    ];
+    join_all(checks).await.into_iter().flatten().collect()
 }
 
 /// The findings of a check, or that it took too long.

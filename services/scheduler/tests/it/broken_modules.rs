@@ -12,35 +12,22 @@ use cts_proto::task::v1::RunMode;
 use cts_proto::worker::v1 as worker;
 use cts_rpc::convert;
 use cts_scheduler::{Mode, Options};
-use cts_store_sqlite::SqliteStore;
-use tempfile::TempDir;
 use tonic::Code;
 
 use crate::calls::{declared, refused};
-use crate::setup::{NO_MODULE, Setup, WORKER, instance, member, store_in, task, terraform};
+use crate::setup::{NO_MODULE, Setup, WORKER, instance, member, task, terraform};
+use crate::site::Site;
 
 /// Longer than a request takes.
 const WHILE: Duration = Duration::from_millis(300);
 
-struct Site {
-    directory: TempDir,
-    store: Arc<SqliteStore>,
-}
-
 impl Site {
-    async fn new() -> Self {
-        let directory = TempDir::new().unwrap();
-        let store = store_in(directory.path()).await;
-        Self { directory, store }
-    }
-
     fn module(&self) -> PathBuf {
-        self.directory.path().join("m")
+        self.path("m")
     }
 
     fn mend(&self) {
-        fs::create_dir_all(self.module()).unwrap();
-        fs::write(self.module().join("main.tf"), "# mended").unwrap();
+        self.write("m/main.tf", "# mended");
     }
 
     /// A task of the files with the module of this site, read while the module was missing.
@@ -56,8 +43,8 @@ impl Site {
         sound
     }
 
-    async fn start(&self, tasks: Vec<TaskSpec>) -> Setup {
-        Setup::over(Arc::clone(&self.store), Options::alone(tasks, member())).await
+    async fn start_alone(&self, tasks: Vec<TaskSpec>) -> Setup {
+        self.start(Options::alone(tasks, member())).await
     }
 }
 
@@ -85,7 +72,9 @@ async fn errors(setup: &Setup, name: &str, count: usize) -> Vec<String> {
 #[tokio::test]
 async fn each_trigger_is_a_failed_event_until_the_module_is_mended_and_other_tasks_go_on() {
     let site = Site::new().await;
-    let setup = site.start(vec![site.broken("broken"), task("sound")]).await;
+    let setup = site
+        .start_alone(vec![site.broken("broken"), task("sound")])
+        .await;
     setup.nothing_runs().await;
     assert_eq!(
         state(&setup, "broken").await.event_count,
@@ -138,7 +127,7 @@ async fn each_trigger_is_a_failed_event_until_the_module_is_mended_and_other_tas
 #[tokio::test]
 async fn requests_fail_or_find_the_mended_module() {
     let site = Site::new().await;
-    let setup = site.start(vec![site.broken("t")]).await;
+    let setup = site.start_alone(vec![site.broken("t")]).await;
     setup.watcher.show(vec![instance("w", 1)]);
     errors(&setup, "t", 1).await;
     for (mode, events) in [(RunMode::Now, 2), (RunMode::Inspect, 2)] {
@@ -171,7 +160,7 @@ async fn requests_fail_or_find_the_mended_module() {
 #[tokio::test]
 async fn a_creation_waits_for_its_views_and_leaves_no_task() {
     let site = Site::new().await;
-    let setup = site.start(Vec::new()).await;
+    let setup = site.start_alone(Vec::new()).await;
     let broken = proto::Task {
         module: "broken".into(),
         ..declared("made")
@@ -236,12 +225,12 @@ async fn a_pass_ends_with_the_failure_and_a_disabled_task_with_a_failed_check() 
 #[tokio::test]
 async fn another_leader_reads_the_module_before_a_run_fails() {
     let site = Site::new().await;
-    let setup = site.start(vec![site.broken("t")]).await;
+    let setup = site.start_alone(vec![site.broken("t")]).await;
     setup.watcher.show(vec![instance("w", 1)]);
     errors(&setup, "t", 1).await;
     drop(setup);
     site.mend();
-    let setup = site.start(vec![site.broken("t")]).await;
+    let setup = site.start_alone(vec![site.broken("t")]).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let lease = setup.acquired().await;
     setup.applied(&lease).await;
@@ -256,14 +245,14 @@ async fn a_task_goes_whether_its_module_can_be_used_or_not() {
         on_delete: OnDelete::Destroy,
         ..spec
     };
-    let setup = site.start(vec![destroyed(site.sound("t"))]).await;
+    let setup = site.start_alone(vec![destroyed(site.sound("t"))]).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.does(RunKind::Apply, crate::calls::applied()).await;
     drop(setup);
 
     fs::remove_dir_all(site.module()).unwrap();
     let tasks = vec![destroyed(site.broken("t")), site.broken("never")];
-    let setup = site.start(tasks).await;
+    let setup = site.start_alone(tasks).await;
     setup.delete("never").await.unwrap();
     setup.gone("never").await;
     let mode = proto::DeletionMode::AsDeclared;

@@ -6,9 +6,10 @@ use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::RunMode;
+use cts_rpc::convert;
 use tonic::{Code, Status};
 
-use crate::setup::Setup;
+use crate::setup::{Setup, WORKER};
 
 /// Long enough to see that something does not happen.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
@@ -39,6 +40,22 @@ pub(crate) fn disabled(name: &str) -> proto::Task {
     proto::Task {
         enabled: false,
         ..declared(name)
+    }
+}
+
+/// The first wait of a leased run.
+pub(crate) fn suspension(
+    lease: &run::Lease,
+    waiting_for: &str,
+    wait: Duration,
+) -> run::SuspendRunRequest {
+    run::SuspendRunRequest {
+        run_id: lease.run_id.clone(),
+        epoch: lease.epoch,
+        worker_id: WORKER.into(),
+        waiting_for: waiting_for.into(),
+        wait: Some(convert::duration_to_wire(wait)),
+        number: 1,
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tonic::Status;
 use tonic::transport::Channel;
 
+use crate::calls::suspension;
 use crate::setup::{Setup, WORKER, instance, task, terraform};
 
 /// Runs of the worker, and those of them that wait for something outside of cts.
@@ -96,14 +97,7 @@ async fn suspended(
     waiting_for: &str,
     wait: Duration,
 ) -> Result<(), Status> {
-    let request = run::SuspendRunRequest {
-        run_id: lease.run_id.clone(),
-        epoch: lease.epoch,
-        worker_id: WORKER.into(),
-        waiting_for: waiting_for.into(),
-        wait: Some(convert::duration_to_wire(wait)),
-        number: 1,
-    };
+    let request = suspension(lease, waiting_for, wait);
     runs.suspend_run(request).await.map(drop)
 }
 

@@ -31,6 +31,7 @@ mod replicas;
 mod restored;
 mod settings;
 mod setup;
+mod site;
 mod tasks;
 mod terraform_states;
 mod unreadable_keys;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use cts_bundle::{Limits, ModuleRoots, unpack};
 use cts_core::{BundleReference, TaskDefinition, TaskSpec, unusable_module};
@@ -12,54 +11,30 @@ use cts_proto::task::v1::{RunMode, Task};
 use cts_rpc::access::with_lease_proof;
 use cts_scheduler::{Modules, Options};
 use cts_store::Store as _;
-use cts_store_sqlite::SqliteStore;
-use tempfile::TempDir;
 use tonic::Code;
 
 use crate::calls::{checked, declared, refused};
-use crate::setup::{Setup, WORKER, bundles, instance, member, store_in, task};
-
-/// Module directories and the store of a scheduler that is started more than once.
-struct Site {
-    directory: TempDir,
-    store: Arc<SqliteStore>,
-}
+use crate::setup::{Setup, WORKER, bundles, instance, member, task};
+use crate::site::Site;
 
 impl Site {
-    async fn new() -> Self {
-        let directory = TempDir::new().unwrap();
-        let store = store_in(directory.path()).await;
-        Self { directory, store }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     /// A task whose module has this source below the site.
     fn task(&self, name: &str, source: &str) -> TaskSpec {
         let mut task = task(name);
-        let root = self.directory.path().display();
-        task.definition.module_source = format!("{root}/{source}");
+        task.definition.module_source = self.path(source).display().to_string();
         task
     }
 
-    async fn start(&self, tasks: &[TaskSpec]) -> Setup {
+    async fn start_bundling(&self, tasks: &[TaskSpec]) -> Setup {
         let mut options = Options::alone(tasks.to_vec(), member());
         options.modules = Modules::Bundled {
             excluded: vec![self.path("site/sync-tasks")],
             roots: ModuleRoots {
                 named: Vec::new(),
-                usual: vec![self.directory.path().to_owned()],
+                usual: vec![self.path("")],
             },
         };
-        Setup::over(Arc::clone(&self.store), options).await
+        self.start(options).await
     }
 
     async fn stored(&self, name: &str) -> TaskSpec {
@@ -114,7 +89,7 @@ async fn workers_can_fetch_the_bundles_of_local_modules() {
         site.task("two", "modules/web"),
         published,
     ];
-    let setup = site.start(&tasks).await;
+    let setup = site.start_bundling(&tasks).await;
 
     let bundle = site.bundle("one").await;
     assert_eq!(site.bundle("two").await, bundle);
@@ -140,7 +115,7 @@ async fn the_holder_of_a_lease_gets_the_bundle_of_its_task() {
     site.write("modules/web/main.tf", "# web");
     site.write("modules/db/main.tf", "# db");
     let [web, db] = ["web", "db"].map(|name| site.task(name, &format!("modules/{name}")));
-    let setup = site.start(&[web, db]).await;
+    let setup = site.start_bundling(&[web, db]).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let lease = setup.acquired_by(bundles()).await;
     let proof = LeaseProof {
@@ -163,11 +138,11 @@ async fn the_holder_of_a_lease_gets_the_bundle_of_its_task() {
 async fn a_module_that_is_gone_keeps_its_last_bundle() {
     let site = Site::new().await;
     site.write("modules/web/main.tf", "# one");
-    drop(site.start(&[site.task("t", "modules/web")]).await);
+    drop(site.start_bundling(&[site.task("t", "modules/web")]).await);
     let first = site.bundle("t").await;
 
     site.write("modules/web/main.tf", "# two");
-    drop(site.start(&[site.task("t", "modules/web")]).await);
+    drop(site.start_bundling(&[site.task("t", "modules/web")]).await);
     let second = site.bundle("t").await;
     assert_ne!(second.hash, first.hash);
 
@@ -177,7 +152,7 @@ async fn a_module_that_is_gone_keeps_its_last_bundle() {
         site.task("t", "modules//web"),
         site.task("new", "modules/web"),
     ];
-    let setup = site.start(&tasks).await;
+    let setup = site.start_bundling(&tasks).await;
     assert_eq!(site.bundle("t").await, second);
     assert!(!fetch(&setup, &second).await.is_empty());
     assert_eq!(site.definition("new").await.bundle, None);
@@ -188,15 +163,15 @@ async fn a_module_that_is_gone_keeps_its_last_bundle() {
 async fn runs_do_not_change_a_module_that_the_working_directory_is_in() {
     let site = Site::new().await;
     site.write("site/main.tf", "# a module");
-    drop(site.start(&[site.task("t", "site")]).await);
+    drop(site.start_bundling(&[site.task("t", "site")]).await);
     let before = site.bundle("t").await;
 
     site.write("site/sync-tasks/t/main.tf", "# generated");
-    drop(site.start(&[site.task("t", "site")]).await);
+    drop(site.start_bundling(&[site.task("t", "site")]).await);
     assert_eq!(site.bundle("t").await, before);
 
     site.write("site/other/main.tf", "# another part");
-    drop(site.start(&[site.task("t", "site")]).await);
+    drop(site.start_bundling(&[site.task("t", "site")]).await);
     assert_ne!(site.bundle("t").await, before);
 }
 
@@ -204,7 +179,7 @@ async fn runs_do_not_change_a_module_that_the_working_directory_is_in() {
 async fn modules_of_tasks_of_the_api_are_packed_too() {
     let site = Site::new().await;
     site.write("modules/web/main.tf", "# web");
-    let setup = site.start(&[]).await;
+    let setup = site.start_bundling(&[]).await;
     setup.watcher.show(Vec::new());
     let of_module = |name: &str, module: &str| Task {
         module: site.path(module).to_str().unwrap().to_owned(),

@@ -6,10 +6,9 @@ use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{RunKind, RunStatus, WaitEnd};
 use cts_proto::task::v1::RunMode;
-use cts_rpc::convert;
 use tonic::{Code, Status};
 
-use crate::calls::{applied, checked, declared, planned};
+use crate::calls::{applied, checked, declared, planned, suspension};
 use crate::setup::{Setup, WORKER, instance, task};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -22,14 +21,7 @@ impl Setup {
         waiting_for: &str,
         wait: Duration,
     ) -> Result<WaitEnd, Status> {
-        let request = run::SuspendRunRequest {
-            run_id: lease.run_id.clone(),
-            epoch: lease.epoch,
-            worker_id: WORKER.into(),
-            waiting_for: waiting_for.into(),
-            wait: Some(convert::duration_to_wire(wait)),
-            number: 1,
-        };
+        let request = suspension(lease, waiting_for, wait);
         let response = self.runs.clone().suspend_run(request).await?;
         Ok(response.into_inner().end())
     }

@@ -42,6 +42,22 @@ pub(crate) struct WatchScaleArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CutQueriesArguments {
+    /// Number of views, each on a service of its own.
+    #[arg(long, default_value_t = 300, value_parser = positive())]
+    pub(crate) views: u32,
+    /// Seconds after which the proxy ends a quiet connection. Only after 5 s is the loss of a connection such a limit.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=300))]
+    pub(crate) cut: u32,
+    /// Seconds of the measurement, with the time in which the watcher learns the limit.
+    #[arg(long, default_value_t = 600, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Seconds between two changes, each of the next view.
+    #[arg(long, default_value_t = 5, value_parser = positive())]
+    pub(crate) change_every: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct IdleArguments {
     /// Number of tasks.
     #[arg(long, default_value_t = 1000, value_parser = positive())]

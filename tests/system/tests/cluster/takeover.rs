@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use cts_testkit::{ConsulAgent, eventually};
+use cts_testkit::{ConsulAgent, NewerConsul, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::cluster::scene::{POLL, Scene};
@@ -186,4 +187,68 @@ async fn a_takeover_with_the_storage_of_old_runs_every_task_once() {
         assert_eq!(events.len(), 2, "{events:?}");
         assert!(events.iter().all(|event| event["success"] == true));
     }
+}
+
+/// Records the ports of its instances.
+const PORTS: &str = r#"
+variable "services" {
+  type = map(object({ id = string, port = number, ports = list(object({ name = string, port = number })) }))
+}
+
+resource "terraform_data" "recorded" {
+  input = var.services
+}
+"#;
+
+/// Registers an instance with this default port.
+async fn register_ports(consul: &ConsulAgent, port: u16) {
+    let ports = json!([{"Name": "http", "Port": port, "Default": true}]).to_string();
+    let meta = [("ports", ports.as_str())];
+    consul.register_service("web", "web-1", 0, &meta, &[]).await;
+}
+
+#[tokio::test]
+async fn a_new_leader_applies_a_changed_port_and_reads_a_broken_module_again() {
+    let consul = ConsulAgent::start().await;
+    let newer = NewerConsul::start(consul.address(), "1.22.0").await;
+    let site = Site::new();
+    site.write("modules/ports/main.tf", PORTS);
+    let tasks = task("ports", "./modules/ports", &["web"], "")
+        + &task("gone", "./modules/gone", &["web"], "");
+    site.configure(&newer.address(), Backend::Shared, &tasks);
+    register_ports(&consul, 80).await;
+    let mut cluster = Cluster::start(&site, Plan::of(1, 2, 1, 1)).await;
+    let api = cluster.api(0);
+    let events = api.wait_for_events("ports", 1).await;
+    assert_eq!(events[0]["success"], true, "{events:?}");
+    let events = api.wait_for_events("gone", 1).await;
+    assert_eq!(events[0]["success"], false, "{events:?}");
+
+    let leader = cluster.wait_for_leader().await;
+    cluster.kill(Service::Scheduler, leader).await;
+    // Nothing leads at this moment.
+    site.write_steps("gone");
+    register_ports(&consul, 81).await;
+    assert_ne!(cluster.wait_for_leader().await, leader);
+    site.wait_for_step("gone", "end", "web-1").await;
+    let services = eventually(DEADLINE, async || {
+        let services = site.recorded("ports")?;
+        let service = &services["web-1.cts-test.dc1"];
+        if service["port"] == 81 {
+            Ok(service.clone())
+        } else {
+            Err(services.to_string())
+        }
+    })
+    .await;
+    assert_eq!(services["ports"], json!([{"name": "http", "port": 81}]));
+    let events = api.wait_for_events("ports", 2).await;
+    assert_eq!(events.len(), 2, "{events:?}");
+    eventually(DEADLINE, async || {
+        match api.ask("/v1/status/tasks/gone").await {
+            Ok((200, status)) if status["gone"]["status"] == "successful" => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
 }

@@ -4,9 +4,13 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
+use std::time::Duration;
 
-use cts_testkit::{ConsulAgent, access_control_by_default_deny, assert_contains, free_port};
-use cts_tests::{Backend, Driver, Exit, Instance, Site, executable, task};
+use cts_testkit::{
+    ConsulAgent, Link, TcpProxy, access_control_by_default_deny, assert_contains, eventually,
+    free_port,
+};
+use cts_tests::{Backend, DEADLINE, Driver, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use rstest::rstest;
@@ -251,6 +255,32 @@ async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     let exit = pass(&site, &["-once"]).await;
     exit.assert_code(0);
     site.wait_for_ids("red", &["web-1"]).await;
+}
+
+/// The first query of the view is quiet while Terraform works, for longer than a server or a proxy allows.
+#[tokio::test]
+async fn quiet_queries_that_are_cut_disturb_no_pass() {
+    let (consul, site) = scene(&["red"]).await;
+    let proxy = TcpProxy::start(consul.address().parse().unwrap()).await;
+    proxy.set_link(Link::EndsQuiet(Duration::from_millis(5500)));
+    let red = task("red", "./modules/red", &["web"], "");
+    site.configure(&proxy.address().to_string(), Backend::Local, &red);
+    site.hold();
+    let cts = site.run_cts(free_port(), &["-once"]);
+    site.wait_for_step("red", "begin", "web-1").await;
+    eventually(DEADLINE, async || match proxy.ended() {
+        ended @ 0..2 => Err(format!("{ended} cuts")),
+        _ => Ok(()),
+    })
+    .await;
+    site.release();
+    let exit = cts.wait().await;
+    exit.assert_code(0)
+        .says(["all tasks completed once: tasks=1"]);
+    for text in ["unreachable", "consul cannot be asked"] {
+        assert!(!exit.output.contains(text), "{}", exit.output);
+    }
+    assert_eq!(begun(&site, "red"), 1);
 }
 
 /// Output of a pass over everything on a terminal of a kind, as `TERM` names it. Terraform's output is passed

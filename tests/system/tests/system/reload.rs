@@ -7,6 +7,7 @@ use cts_testkit::{ConsulAgent, eventually, free_port};
 use cts_tests::{Backend, DEADLINE, Process, Site, executable, task};
 use nix::sys::signal::Signal;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use reqwest::Method;
 
 /// A site with steps for the tasks `red` and `blue`, of which the files in `tasks` declare `red`.
 async fn scene() -> (ConsulAgent, Site) {
@@ -88,6 +89,62 @@ async fn a_daemon_takes_the_tasks_of_its_files_and_leaves_a_running_apply_alone(
         assert_eq!(exit.output.matches(text).count(), count, "{}", exit.output);
     }
     assert!(!exit.output.contains("removes a task"), "{}", exit.output);
+}
+
+/// The port of the API, which [`start`] has chosen.
+fn port(site: &Site) -> u16 {
+    let text = fs::read_to_string(site.path().join("port.hcl")).unwrap();
+    text.trim().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_limited_token_counts_for_a_task_that_comes_with_a_reload() {
+    let (_consul, site) = scene().await;
+    site.write("tasks/access.hcl", "security {\n  require_auth = true\n}\n");
+    let cts = without_terminal(&site, &start(&site), "cts.log");
+    site.wait_for_step("red", "end", "web-1").await;
+    let words = ["token", "create", "team", "-role=operate", "-tasks=blue"];
+    let words = [&words[..], &["-config-file=cts.hcl", "-out=team.token"]].concat();
+    let made = site.run("cts", &words, "token.log").wait().await;
+    made.assert_code(0);
+    let token = fs::read_to_string(site.path().join("team.token")).unwrap();
+    let address = format!("http://127.0.0.1:{}", port(&site));
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |method: Method, path: &str| {
+        let request = client.request(method.clone(), format!("{address}{path}"));
+        let mut request = request.bearer_auth(token.trim());
+        if method == Method::PATCH {
+            request = request.json(&serde_json::json!({"enabled": true}));
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    let until = async |path: &str, expected: u16| {
+        eventually(DEADLINE, async || match ask(Method::GET, path).await {
+            status if status == expected => Ok(()),
+            status => Err(format!("{path}: {status}")),
+        })
+        .await;
+    };
+    // The gateway hears of the token.
+    until("/v1/tasks/red", 403).await;
+    assert_eq!(ask(Method::GET, "/v1/tasks/blue").await, 404);
+
+    declare(&site, "blue");
+    cts.signal(Signal::SIGHUP);
+    site.wait_for_step("blue", "end", "web-1").await;
+    until("/v1/tasks/blue", 200).await;
+    // Until the run is reported, its task is busy.
+    eventually(DEADLINE, async || {
+        match ask(Method::PATCH, "/v1/tasks/blue").await {
+            200 => Ok(()),
+            status => Err(status),
+        }
+    })
+    .await;
+    for method in [Method::GET, Method::PATCH, Method::DELETE] {
+        assert_eq!(ask(method, "/v1/tasks/red").await, 403);
+    }
+    cts.terminate().await.assert_code(0);
 }
 
 #[tokio::test]
@@ -216,4 +273,59 @@ async fn under_the_name_of_the_original_a_daemon_ends() {
     cts.signal(Signal::SIGHUP);
     let exit = cts.wait().await;
     exit.assert_code(0).says(["signal=hangup"]);
+}
+
+/// Starts a replica over the database of the site, in a directory of its own.
+fn replica(site: &Site, number: usize) -> Process {
+    let own = format!("replica-{number}.hcl");
+    let text = format!(
+        "id = \"replica-{number}\"\nport = {}\nworking_dir = \"work-{number}\"\nscheduler {{ lease_ttl = \"6s\" }}\n\
+         high_availability {{\n  cluster {{\n    name = \"edge\"\n    storage \"postgres\" {{ session_ttl = \"2s\" }}\n  \
+         }}\n}}\n",
+        free_port()
+    );
+    site.write(&own, &text);
+    let words = [
+        "start",
+        "-config-file=cts.hcl",
+        "-config-file=database.hcl",
+        &format!("-config-file={own}"),
+        "-config-dir=tasks",
+        "-bind-address=127.0.0.1",
+    ];
+    without_terminal(site, &words, &format!("replica-{number}.log"))
+}
+
+#[tokio::test]
+async fn a_new_leader_keeps_the_tasks_of_a_reload() {
+    let (consul, site) = scene().await;
+    site.database().await;
+    let mut replicas = vec![replica(&site, 0), replica(&site, 1)];
+    site.wait_for_step("red", "end", "web-1").await;
+    let leads = |replica: &Process| replica.output().contains("acquired leadership lock");
+    let leader = replicas.iter().position(leads).unwrap();
+    // A file takes effect when both have it.
+    declare(&site, "blue");
+    for replica in &replicas {
+        eventually(DEADLINE, async || {
+            replica.signal(Signal::SIGHUP);
+            let output = replica.output();
+            let is_reloaded = output.contains("files were read again");
+            is_reloaded.then_some(()).ok_or(output)
+        })
+        .await;
+    }
+    site.wait_for_step("blue", "end", "web-1").await;
+
+    replicas.remove(leader).kill().await;
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    for name in ["red", "blue"] {
+        site.wait_for_step(name, "end", "web-1,web-2").await;
+        let begun = |line: &&String| line.starts_with("begin");
+        let journal = site.journal(name);
+        assert_eq!(journal.iter().filter(begun).count(), 2, "{journal:?}");
+    }
+    let survivor = replicas.remove(0);
+    assert!(leads(&survivor), "{}", survivor.output());
+    survivor.terminate().await.assert_code(0);
 }

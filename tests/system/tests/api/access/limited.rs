@@ -82,3 +82,66 @@ async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
     scene.site.release();
     scene.instance.stop().await;
 }
+
+#[tokio::test]
+async fn a_limited_token_learns_the_problem_of_its_own_module_alone() {
+    let [sound, broken] = NAMES;
+    let (site, consul) = prepare(Site::new(), "").await;
+    site.write_steps(sound);
+    let tasks = NAMES.map(|name| block(name, &format!("./modules/{name}"), &["web"], ""));
+    let tasks = format!("{REQUIRED}{}", tasks.concat());
+    site.configure(&consul.address(), Backend::Shared, &tasks);
+    let instance = Instance::start_embedded(&site).await;
+    let scene = Scene {
+        instance,
+        site,
+        consul,
+    };
+    let reader = token(&scene, "all", "read", &[]).await;
+    let of_sound = token(&scene, "sound", "operate", &["-tasks", sound]).await;
+    let of_broken = token(&scene, "broken", "operate", &["-tasks", broken]).await;
+    let text = async |path: &str, token: &str| {
+        let answer = ask(&scene, "GET", path, token).await;
+        assert_eq!(answer.status, 200, "{path}");
+        String::from_utf8(answer.body).unwrap()
+    };
+    let problem = format!("modules/{broken}");
+    let state = format!("/v1/status/tasks/{broken}?include=events");
+    for token in [&reader, &of_broken] {
+        eventually(DEADLINE, async || {
+            let said = text(&state, token).await;
+            said.contains(&problem).then_some(()).ok_or(said)
+        })
+        .await;
+    }
+    let update = format!("/v1/tasks/{broken}?run=now");
+    let refused = ask(&scene, "PATCH", &update, &of_broken).await;
+    let status = refused.status;
+    let said = String::from_utf8(refused.body).unwrap();
+    assert!(status >= 400 && said.contains(broken), "{status}: {said}");
+
+    for method in ["GET", "PATCH", "DELETE"] {
+        let answer = ask(&scene, method, &format!("/v1/tasks/{broken}"), &of_sound).await;
+        assert_eq!(answer.status, 403, "{method}");
+    }
+    let mut texts = Vec::new();
+    for path in [
+        "/v1/health",
+        "/v1/status",
+        "/v1/tasks",
+        "/v1/status/tasks?include=events",
+        "/v1/overview/tasks",
+        "/v1/runs",
+        &format!("/v1/tasks/{sound}/explain"),
+    ] {
+        texts.push(text(path, &of_sound).await);
+    }
+    for words in [&["task", "list"][..], &["runs", "list"]] {
+        let (_code, output, messages) = cts(&scene, &of_sound, words).await;
+        texts.extend([output, messages]);
+    }
+    for said in texts {
+        assert!(!said.contains(broken), "{said}");
+    }
+    scene.instance.stop().await;
+}
