@@ -229,18 +229,31 @@ impl WorkerId {
         &self.0
     }
 
-    /// The machine of the worker, from an id of the form `host-uuid`.
-    pub fn host(&self) -> Option<&str> {
-        let at = self.0.len().checked_sub(UUID_LENGTH)?;
-        let (host, life) = self.0.split_at_checked(at)?;
-        life.parse::<Uuid>().ok()?;
-        host.strip_suffix('-')
+    /// An id for a new life of a worker on a machine. An operator knows the worker by `name`, if there is one.
+    pub fn of_life(name: Option<&str>, host: &str, life: Uuid) -> Self {
+        Self(match name {
+            Some(name) => format!("{name}@{host}-{life}"),
+            None => format!("{host}-{life}"),
+        })
     }
 
-    /// Name of the worker for display: its machine, or the whole id of another form.
+    /// The machine of the worker, from an id of a life.
+    pub fn host(&self) -> Option<&str> {
+        let worker = self.without_life()?;
+        Some(worker.rsplit_once('@').map_or(worker, |(_name, host)| host))
+    }
+
+    /// Name of the worker for display: its own with its machine, or the whole id of another form.
     pub fn name(&self) -> &str {
-        let host = self.host().filter(|host| !host.is_empty());
-        host.unwrap_or(&self.0)
+        let worker = self.without_life().filter(|worker| !worker.is_empty());
+        worker.unwrap_or(&self.0)
+    }
+
+    fn without_life(&self) -> Option<&str> {
+        let at = self.0.len().checked_sub(UUID_LENGTH)?;
+        let (worker, life) = self.0.split_at_checked(at)?;
+        life.parse::<Uuid>().ok()?;
+        worker.strip_suffix('-')
     }
 }
 

@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn a_lock_of_that_machine_and_time_is_of_the_lease() {
-        let lost = lease(&format!("worker-1-{LIFE}"));
+        let unnamed = lease(&format!("worker-1-{LIFE}"));
+        let named = lease(&format!("edge@worker-1-{LIFE}"));
         for (who, second, expected) in [
             ("cts@worker-1", 1_500, true),
             ("a@b@worker-1", 995, true),
@@ -60,7 +61,9 @@ mod tests {
             ("worker-1", 1_500, false),
             ("cts@", 1_500, false),
         ] {
-            assert_eq!(lost.has_locked(who, at(second)), expected, "{who} {second}");
+            for lost in [&unnamed, &named] {
+                assert_eq!(lost.has_locked(who, at(second)), expected, "{who} {second}");
+            }
         }
     }
 

@@ -49,7 +49,7 @@ async fn a_killed_worker_that_returns_is_listed_once_with_the_id_of_its_file() {
     let mut scene = Scene::start(Plan::of(1, 1, 2, 1)).await;
     let other = scene.cluster.worker_id(0).await;
     let killed = scene.cluster.worker_id(1).await;
-    assert!(killed.starts_with("worker-1-"), "{killed}");
+    assert!(killed.starts_with("worker-1@"), "{killed}");
     until_shown(&mut scene, &[(&other, "active"), (&killed, "active")]).await;
     for _life in 0..2 {
         scene.cluster.kill(Service::Worker, 1).await;

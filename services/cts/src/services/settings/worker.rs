@@ -107,12 +107,12 @@ pub(crate) fn worker(
     }
 }
 
-/// An id that no other process has. It begins with the `id` of the file, by which an operator knows the worker, unless a
-/// path cannot contain that.
+/// An id that no other process has. It begins with the `id` of the file, by which an operator knows the worker, unless
+/// that says no more than the machine or is not a plain word.
 fn random_id(id: &str, hostname: &str) -> WorkerId {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let known = Some(id).filter(|id| !id.is_empty() && id.chars().all(is_plain));
-    WorkerId::new(format!("{}-{}", known.unwrap_or(hostname), Uuid::new_v4()))
+    let is_name = !id.is_empty() && id.chars().all(is_plain) && id != format!("cts-{hostname}");
+    WorkerId::of_life(is_name.then_some(id), hostname, Uuid::new_v4())
 }
 
 /// A registration that no other process has.
@@ -216,15 +216,18 @@ mod tests {
     use super::random_id;
 
     #[test]
-    fn the_id_of_a_worker_begins_with_the_one_of_its_file() {
+    fn the_id_of_a_worker_has_the_one_of_its_file_and_its_machine() {
         for (id, begin) in [
-            ("cts-edge_1.example", "cts-edge_1.example-"),
+            ("cts-edge_1.example", "cts-edge_1.example@host-"),
+            ("cts-host", "host-"),
             ("", "host-"),
             ("a/b", "host-"),
+            ("a@b", "host-"),
             ("a b", "host-"),
         ] {
             let made = random_id(id, "host");
             assert!(made.as_str().starts_with(begin), "{id:?}: {made}");
+            assert_eq!(made.host(), Some("host"));
             assert_ne!(made, random_id(id, "host"));
         }
     }
