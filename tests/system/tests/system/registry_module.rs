@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::Request;
@@ -20,18 +21,27 @@ use tokio_rustls::server::TlsStream;
 
 const VERSIONS: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"2.0.0"}]}]}"#;
 
+/// The list before the newest version.
+const FIRST_VERSION: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"}]}]}"#;
+
+/// The list of versions at this moment.
+type Versions = Arc<Mutex<&'static str>>;
+
 /// A registry with one module, whose version 1.0.0 is in `directory`; the newest is 2.0.0. Ends when the set is
 /// dropped.
 pub(crate) async fn registry(directory: &Path) -> (SocketAddr, JoinSet<()>) {
+    serve(routes(directory, Arc::new(Mutex::new(VERSIONS)))).await
+}
+
+async fn serve(router: Router) -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = routes(directory);
     let mut serving = JoinSet::new();
     serving.spawn(async { axum::serve(listener, router).await.unwrap() });
     (address, serving)
 }
 
-fn routes(directory: &Path) -> Router {
+fn routes(directory: &Path, versions: Versions) -> Router {
     let source = format!("file://{}", directory.display());
     let download = async move || {
         let header = AppendHeaders([("X-Terraform-Get", source)]);
@@ -40,7 +50,10 @@ fn routes(directory: &Path) -> Router {
     Router::new()
         .route(
             "/v1/modules/acme/pool/cts/versions",
-            get(async || ([("Content-Type", "application/json")], VERSIONS)),
+            get(async move || {
+                let list = *versions.lock().unwrap();
+                ([("Content-Type", "application/json")], list)
+            }),
         )
         .route("/v1/modules/acme/pool/cts/1.0.0/download", get(download))
 }
@@ -105,6 +118,29 @@ async fn its_outputs_are_told_and_stay_hidden_where_it_says_so() {
         {"name": "token", "sensitive": true},
     ]);
     assert_eq!(run["run"]["details"]["outputs"], told, "{run}");
+    cts.stop().await;
+}
+
+/// A download of version 2.0.0 would fail.
+#[tokio::test]
+async fn a_newer_version_is_not_taken_while_the_task_names_none() {
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let mut site = Site::new();
+    site.write("published/main.tf", RECORDER);
+    let versions = Versions::new(Mutex::new(FIRST_VERSION));
+    let router = routes(&site.path().join("published"), Arc::clone(&versions));
+    let (address, _serving) = serve(router).await;
+    use_registry(&mut site, address);
+    let pool = task("pool", "acme/pool/cts", &["web"], "");
+    site.configure(&consul.address(), Backend::Local, &pool);
+    let cts = Instance::start(&site).await;
+    site.wait_for_ids("pool", &["web-1"]).await;
+    cts.stop().await;
+    *versions.lock().unwrap() = VERSIONS;
+    let cts = Instance::start(&site).await;
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    site.wait_for_ids("pool", &["web-1", "web-2"]).await;
     cts.stop().await;
 }
 
@@ -187,7 +223,8 @@ async fn private_registry(site: &Site) -> (SocketAddr, JoinSet<()>) {
             StatusCode::UNAUTHORIZED.into_response()
         }
     };
-    let router = routes(&site.path().join("published"))
+    let versions = Arc::new(Mutex::new(VERSIONS));
+    let router = routes(&site.path().join("published"), versions)
         .layer(from_fn(check))
         .route(
             "/.well-known/terraform.json",

@@ -305,3 +305,41 @@ async fn further_files_of_a_module_and_uneven_maps_are_understood() {
         json!({"groups": groups, "unused": null})
     );
 }
+
+/// Terraform refuses both with words of its own.
+#[tokio::test]
+async fn the_words_of_terraform_about_a_module_are_in_the_event() {
+    const CASES: [(&str, &str, &str); 2] = [
+        (
+            "importing",
+            "import {\n  to = terraform_data.recorded\n  id = \"known\"\n}\n",
+            "Import blocks are only allowed in the root module",
+        ),
+        (
+            "newer",
+            "terraform {\n  required_version = \"99.0.0-beta1\"\n}\n",
+            "Prerelease version constraints are not supported",
+        ),
+    ];
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let site = Site::new();
+    let mut tasks = String::new();
+    for (name, block, _) in CASES {
+        site.write(
+            &format!("modules/{name}/main.tf"),
+            &format!("{block}{RECORDER}"),
+        );
+        tasks += &task(name, &format!("./modules/{name}"), &["web"], "");
+    }
+    site.configure(&consul.address(), Backend::Local, &tasks);
+    let cts = Instance::start(&site).await;
+    for (name, _, words) in CASES {
+        let events = cts.api.wait_for_events(name, 1).await;
+        let message = events[0]["error"]["message"].as_str().unwrap();
+        // Terraform breaks its texts into lines.
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(message.contains(words), "{message}");
+    }
+    cts.stop().await;
+}

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use cts_testkit::hcp::STUB_NAME;
 use cts_tests::{Instance, RemoteServer, task};
+use rstest::rstest;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -75,8 +76,14 @@ async fn apply(stage: &Stage, id: &str, all: &[&str]) {
     cts.stop().await;
 }
 
+#[rstest]
+#[case("HTTP_PROXY", "HTTPS_PROXY")]
+#[case("http_proxy", "https_proxy")]
 #[tokio::test]
-async fn a_proxy_and_an_authority_of_the_environment_are_used() {
+async fn a_proxy_and_an_authority_of_the_environment_are_used(
+    #[case] http: &str,
+    #[case] https: &str,
+) {
     let mut stage = Stage::new().await;
     let proxy = Proxy::start().await;
     let edge = task("edge", "./modules/edge", &["web"], "");
@@ -90,8 +97,8 @@ async fn a_proxy_and_an_authority_of_the_environment_are_used() {
     };
     let authority = access.authority.clone().unwrap();
     let named = access.address.replace("127.0.0.1", STUB_NAME);
-    stage.site.set_environment("HTTP_PROXY", proxy.url());
-    stage.site.set_environment("HTTPS_PROXY", proxy.url());
+    stage.site.set_environment(http, proxy.url());
+    stage.site.set_environment(https, proxy.url());
 
     // Only the proxy knows the name of the server. Consul is on this machine.
     configure(&stage, &|access| access.address.clone_from(&named));

@@ -50,6 +50,38 @@ async fn a_task_runs_on_the_agents_of_its_pool() {
     cts.stop().await;
 }
 
+/// The agents of the pool are away, so that the configuration is uploaded and nothing fetches module and provider.
+#[tokio::test]
+async fn a_module_of_a_registry_and_a_provider_reach_the_server_as_they_are() {
+    let stage = Stage::new().await;
+    stage.server.add_agent_pool("inside", 0);
+    let more = "version = \"1.2.3\"\n  providers = [\"fw\"]\n  terraform_cloud_workspace {\n  execution_mode = \"agent\"\n  \
+                agent_pool_name = \"inside\"\n}";
+    let edge = task("edge", "registry.example/acme/pool/cts", &["web"], more);
+    let provider = "terraform_provider \"fw\" {\n  secret = \"of-the-provider\"\n}\n";
+    stage.configure_tasks(
+        "required_providers {\n  fw = { source = \"acme/fw\" }\n}",
+        &format!("{provider}{edge}"),
+    );
+    stage.register("web-1").await;
+    let cts = stage.start().await;
+    stage.reached(Phase::PlanQueued).await;
+    let configuration = stage.server.configurations(WORKSPACE).remove(0);
+    let files = stage.server.configuration_files(&configuration);
+    let main = files["main.tf"]
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let block = "source = \"registry.example/acme/pool/cts\" version = \"1.2.3\"";
+    assert!(main.contains(block), "{main}");
+    let text = format!("{files:?}");
+    assert!(!text.contains("of-the-provider"), "{text}");
+    let variables = stage.server.variables(WORKSPACE);
+    let provider = variables.iter().find(|variable| variable.key == "fw");
+    assert!(provider.unwrap().sensitive, "{variables:?}");
+    cts.stop().await;
+}
+
 #[tokio::test]
 async fn a_pool_that_does_not_exist_is_named() {
     let stage = Stage::new().await;
