@@ -172,7 +172,6 @@ async fn each_service_has_its_documented_metrics_and_a_change_moves_them() {
         let scheduler = scrape_of(&scene.cluster, Service::Scheduler).await?;
         for (name, labels, value) in [
             ("cts_leader", &[][..], 1.0),
-            ("cts_leader_term", &[], 1.0),
             ("cts_slots", &[], 4.0),
             ("cts_workers", &["state=\"active\""], 1.0),
             ("cts_tasks", &["status=\"successful\""], 1.0),
@@ -186,7 +185,9 @@ async fn each_service_has_its_documented_metrics_and_a_change_moves_them() {
                 return Err(format!("{name}: {sum} and not {value}"));
             }
         }
-        Ok(())
+        // On a busy machine a leader may lose the leadership once.
+        let term = scheduler.sum("cts_leader_term", &[]);
+        (term >= 1.0).then_some(()).ok_or(format!("term {term}"))
     })
     .await;
 }
