@@ -12,8 +12,8 @@ fn task(name: &str, datacenter: &str) -> String {
     )
 }
 
-/// Two joined datacenters. The agent of the first one translates addresses of the second one, where a service has a
-/// WAN address of its own and another one lies on a node with a WAN address.
+/// Two joined datacenters. The agent of the first datacenter translates addresses of the second datacenter. There, an
+/// instance has a WAN address of its own, and a further instance lies on a node with a WAN address.
 async fn datacenters() -> (ConsulAgent, ConsulAgent) {
     let near = ConsulAgent::start_with(json!({"translate_wan_addrs": true})).await;
     let far = ConsulAgent::start_with(json!({"datacenter": "dc2"})).await;
