@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::stage::Answer;
 
 pub(crate) static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../openapi.json")).unwrap());
+    LazyLock::new(|| serde_norway::from_str(include_str!("../../openapi.yaml")).unwrap());
 
 /// Fails if `answer` belongs to an operation of the document that does not describe it.
 pub(crate) fn check(method: &str, path: &str, answer: &Answer) {

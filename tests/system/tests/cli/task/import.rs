@@ -132,8 +132,8 @@ async fn a_task_of_which_the_source_hides_something_is_not_imported() {
 
 #[tokio::test]
 async fn every_member_that_cts_shows_is_imported() {
-    let document = include_str!("../../../../../services/gateway/openapi.json");
-    let document: Value = serde_json::from_str(document).unwrap();
+    let document = include_str!("../../../../../services/gateway/openapi.yaml");
+    let document: Value = serde_norway::from_str(document).unwrap();
     let schema = document["components"]["schemas"]["Task"]["properties"].as_object();
     let members = json!({
         "buffer_period": {"enabled": true, "max": "20s", "min": "5s"},
