@@ -3,7 +3,6 @@
 //! chooses the shape.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod access;
 mod commands;
 mod conditions;
 mod config_apply;
@@ -20,7 +19,6 @@ mod foreign_page;
 mod guard;
 mod hidden;
 mod hostile;
-mod issuer;
 mod kill;
 mod log;
 mod matrix;
@@ -34,14 +32,12 @@ mod restart;
 mod row;
 mod run_details;
 mod runs;
-mod scene;
-mod scrape;
+pub(crate) mod scene;
 mod security;
 mod served_document;
 mod slow_readers;
 mod stock_client;
 mod stock_program;
 mod stream;
-mod token_files;
 mod update;
 pub(crate) mod wire;

@@ -10,4 +10,5 @@ mod cluster;
 mod original;
 mod printed;
 mod schemathesis;
+mod single;
 mod system;

@@ -12,29 +12,36 @@ const NAMES: [&str; 2] = ["falcon", "osprey"];
 
 const HIDDEN: &str = "another task has its concurrency group \\\"fw\\\"";
 
-#[tokio::test]
-async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
+/// Starts `cts` with the tasks [`NAMES`], of which those in `sound` have a module. Their runs wait for a release.
+async fn scene(sound: &[&str], keys: &str) -> Scene {
     let (site, consul) = prepare(Site::new(), "").await;
-    for name in NAMES {
+    for name in sound {
         site.write_steps(name);
     }
     site.hold();
-    let group = "concurrency_group = \"fw\"";
-    let tasks = NAMES.map(|name| block(name, &format!("./modules/{name}"), &["web"], group));
+    let tasks = NAMES.map(|name| block(name, &format!("./modules/{name}"), &["web"], keys));
     let tasks = format!("{REQUIRED}{}", tasks.concat());
     site.configure(&consul.address(), Backend::Shared, &tasks);
     let instance = Instance::start_embedded(&site).await;
-    let scene = Scene {
+    Scene {
         instance,
         site,
         consul,
-    };
+    }
+}
+
+/// The body of an answer with 200.
+async fn text(scene: &Scene, path: &str, token: &str) -> String {
+    let answer = ask(scene, "GET", path, token).await;
+    assert_eq!(answer.status, 200, "{path}");
+    String::from_utf8(answer.body).unwrap()
+}
+
+#[tokio::test]
+async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
+    let scene = scene(&NAMES, "concurrency_group = \"fw\"").await;
     let reader = token(&scene, "all", "read", &[]).await;
-    let text = async |path: &str, token: &str| {
-        let answer = ask(&scene, "GET", path, token).await;
-        assert_eq!(answer.status, 200, "{path}");
-        String::from_utf8(answer.body).unwrap()
-    };
+    let text = async |path: &str, token: &str| text(&scene, path, token).await;
     let explain = |name: &str| format!("/v1/tasks/{name}/explain");
     let (waiting, holder) = eventually(DEADLINE, async || {
         for [waiting, holder] in [NAMES, [NAMES[1], NAMES[0]]] {
@@ -86,25 +93,12 @@ async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
 #[tokio::test]
 async fn a_limited_token_learns_the_problem_of_its_own_module_alone() {
     let [sound, broken] = NAMES;
-    let (site, consul) = prepare(Site::new(), "").await;
-    site.write_steps(sound);
-    let tasks = NAMES.map(|name| block(name, &format!("./modules/{name}"), &["web"], ""));
-    let tasks = format!("{REQUIRED}{}", tasks.concat());
-    site.configure(&consul.address(), Backend::Shared, &tasks);
-    let instance = Instance::start_embedded(&site).await;
-    let scene = Scene {
-        instance,
-        site,
-        consul,
-    };
+    let scene = scene(&[sound], "").await;
+    scene.site.release();
     let reader = token(&scene, "all", "read", &[]).await;
     let of_sound = token(&scene, "sound", "operate", &["-tasks", sound]).await;
     let of_broken = token(&scene, "broken", "operate", &["-tasks", broken]).await;
-    let text = async |path: &str, token: &str| {
-        let answer = ask(&scene, "GET", path, token).await;
-        assert_eq!(answer.status, 200, "{path}");
-        String::from_utf8(answer.body).unwrap()
-    };
+    let text = async |path: &str, token: &str| text(&scene, path, token).await;
     let problem = format!("modules/{broken}");
     let state = format!("/v1/status/tasks/{broken}?include=events");
     for token in [&reader, &of_broken] {
