@@ -1,11 +1,12 @@
 //! Supervised tasks: nothing dies silently.
 
 use parking_lot::Mutex;
+use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 /// A set of long-lived tasks that stand and fall together: when one ends before the shutdown, by an
@@ -66,6 +67,28 @@ impl Tasks {
         }
     }
 
+    /// The token whose cancellation is the shutdown.
+    pub const fn token(&self) -> &CancellationToken {
+        &self.shutdown
+    }
+
+    /// Completes when the shutdown begins.
+    pub fn until_shutdown(&self) -> WaitForCancellationFutureOwned {
+        self.shutdown.clone().cancelled_owned()
+    }
+
+    /// Starts `future`, which cannot fail, under supervision.
+    pub fn spawn_infallible(
+        &self,
+        name: &'static str,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.spawn(name, async {
+            future.await;
+            Ok::<_, Infallible>(())
+        });
+    }
+
     /// Starts `future` under supervision. `name` is for the failure report.
     pub fn spawn<E>(
         &self,
@@ -83,6 +106,12 @@ impl Tasks {
             let failure = future.await.err();
             watch.ended_with(failure.map(Into::into));
         });
+    }
+
+    /// Begins the shutdown and waits for its end, as [`Tasks::wait`] does.
+    pub async fn end(self) -> Result<(), TaskFailure> {
+        self.shutdown.cancel();
+        self.wait().await
     }
 
     /// Waits until every task has ended. Fails with the first that ended before its time.

@@ -7,6 +7,7 @@ pub(crate) mod connections;
 pub(crate) mod database;
 pub(crate) mod embedded;
 pub(crate) mod engine;
+pub(crate) mod host;
 pub(crate) mod ignored_variables;
 pub(crate) mod listeners;
 pub(crate) mod lock;

@@ -16,19 +16,11 @@ pub(crate) async fn run(
     let place = command.place();
     let (services, security) = settings(place, process_env)?;
     let links = Links::new(&services, &security).await?;
-    let end = CancellationToken::new();
-    let tasks = Tasks::new(end.clone());
-    let scheduler = links
-        .schedulers(
-            &place.schedulers.schedulers,
-            &process_env.clock,
-            &tasks,
-            &end,
-        )?
-        .channel();
-    let result = call_scheduler(&command, &scheduler, process_env).await;
-    end.cancel();
-    tasks.wait().await?;
+    let tasks = Tasks::new(CancellationToken::new());
+    let schedulers = &place.schedulers.schedulers;
+    let scheduler = links.schedulers(schedulers, &process_env.clock, &tasks)?;
+    let result = call_scheduler(&command, &scheduler.channel(), process_env).await;
+    tasks.end().await?;
     result?;
     Ok(0)
 }

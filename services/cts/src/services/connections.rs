@@ -1,6 +1,5 @@
 //! How the services of a cluster reach each other: addresses, TLS, and the loops that look after both.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -19,7 +18,6 @@ use cts_runtime::{ProcessEnv, Tasks};
 use cts_scheduler::{Scheduler, Tokens};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::services::access;
@@ -152,29 +150,29 @@ impl Links {
         self.calls = Some(calls);
     }
 
-    /// Keeps the credentials of callers in view, until `shutdown`.
-    pub(crate) fn follow_credentials(&mut self, tasks: &Tasks, shutdown: &CancellationToken) {
+    /// Keeps the credentials of callers in view, as one of `tasks`.
+    pub(crate) fn follow_credentials(&mut self, tasks: &Tasks) {
         let Some(credentials) = self.credentials.take() else {
             return;
         };
-        let until = shutdown.clone();
+        let until = tasks.token().clone();
         let following = async move {
             let issuers = credentials.issuers.follow(until.clone().cancelled_owned());
             let tokens = credentials.tokens.fill(credentials.table);
             tokio::join!(issuers, until.run_until_cancelled(tokens));
         };
-        tasks.spawn("credentials of callers", infallible(following));
+        tasks.spawn_infallible("credentials of callers", following);
     }
 
-    /// Keeps the TLS files in view, until `shutdown`.
-    pub(crate) fn follow_files(&self, tasks: &Tasks, shutdown: &CancellationToken) {
+    /// Keeps the TLS files in view, as some of `tasks`.
+    pub(crate) fn follow_files(&self, tasks: &Tasks) {
         if let Some(tls) = self.server.clone() {
-            let following = tls.follow_files(shutdown.clone().cancelled_owned());
-            tasks.spawn("TLS files of the server", infallible(following));
+            let following = tls.follow_files(tasks.until_shutdown());
+            tasks.spawn_infallible("TLS files of the server", following);
         }
         if let Some(tls) = self.client.clone() {
-            let following = tls.follow_files(shutdown.clone().cancelled_owned());
-            tasks.spawn("TLS files of the client", infallible(following));
+            let following = tls.follow_files(tasks.until_shutdown());
+            tasks.spawn_infallible("TLS files of the client", following);
         }
     }
 
@@ -184,11 +182,10 @@ impl Links {
         given: &[String],
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
-        shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         let addresses = addresses(given, &self.schedulers, SCHEDULER)?;
         let called = ("scheduler", &[ServiceRole::Scheduler][..]);
-        self.peers(called, addresses, clock, tasks, shutdown)
+        self.peers(called, addresses, clock, tasks)
     }
 
     /// The watchers, by the same rule.
@@ -197,11 +194,10 @@ impl Links {
         given: &[String],
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
-        shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         let addresses = addresses(given, &self.watchers, WATCHER)?;
         let called = ("watcher", &[ServiceRole::Watcher][..]);
-        self.peers(called, addresses, clock, tasks, shutdown)
+        self.peers(called, addresses, clock, tasks)
     }
 
     fn peers(
@@ -210,7 +206,6 @@ impl Links {
         addresses: Vec<Address>,
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
-        shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         for address in &addresses {
             self.rule.check_peer(address)?;
@@ -220,8 +215,7 @@ impl Links {
             (client, _) => client.clone(),
         };
         let (peers, driver) = Peers::new(service, addresses, client.as_ref(), Arc::clone(clock))?;
-        let driving = driver.run(shutdown.clone().cancelled_owned());
-        tasks.spawn("look after peers", infallible(driving));
+        tasks.spawn_infallible("look after peers", driver.run(tasks.until_shutdown()));
         Ok(peers)
     }
 
@@ -231,20 +225,19 @@ impl Links {
         listen(Socket::Grpc, address).await
     }
 
-    /// Serves `endpoints` until `shutdown`, within the limits of `limiter`.
+    /// Serves `endpoints` as one of `tasks`, within the limits of `limiter`.
     pub(crate) fn serve(
         &self,
         endpoints: Endpoints,
         limiter: ClientLimiter,
         listener: TcpListener,
         tasks: &Tasks,
-        shutdown: &CancellationToken,
     ) {
         let mut endpoints = endpoints.with_access(self.access.clone());
         if let Some(calls) = &self.calls {
             endpoints = endpoints.with_metrics(calls.clone());
         }
-        let until = shutdown.clone().cancelled_owned();
+        let until = tasks.until_shutdown();
         match self.server.clone() {
             Some(tls) => {
                 let serving = endpoints.serve_tls(listener, limiter, tls, until);
@@ -325,12 +318,6 @@ pub(crate) async fn listen(socket: Socket, address: SocketAddr) -> Result<TcpLis
             setting: socket.setting(),
             source,
         })
-}
-
-/// The form in which [`Tasks`] take work that cannot fail.
-pub(crate) async fn infallible(future: impl Future<Output = ()>) -> Result<(), Infallible> {
-    future.await;
-    Ok(())
 }
 
 fn addresses(

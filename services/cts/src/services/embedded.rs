@@ -9,20 +9,20 @@ use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_listen::ClientLimiter;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
-use cts_runtime::{ProcessEnv, Tasks};
+use cts_runtime::ProcessEnv;
 use cts_scheduler::{DisabledChecks, Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
 use cts_watcher::Watcher;
-use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::failure::Failure;
 use crate::services::client_limits::services_limiter;
-use crate::services::connections::{Links, infallible, require_certificates};
+use crate::services::connections::{Links, require_certificates};
 use crate::services::database::Database;
 use crate::services::engine::needed_engine;
+use crate::services::host::Host;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
@@ -90,8 +90,6 @@ pub struct Embedded {
     entry: Option<CatalogEntry>,
     mode: StartMode,
     schedule_channel: Channel,
-    /// Ends the services that others need to end well.
-    inner: CancellationToken,
 }
 
 impl Embedded {
@@ -180,7 +178,6 @@ impl Embedded {
             signals,
             Arc::clone(&process_env.clock),
         );
-        let inner = CancellationToken::new();
         // The worker's directory is locked before any run can be granted.
         let worker = wiring::worker(
             config,
@@ -212,9 +209,7 @@ impl Embedded {
             links.recognise(&scheduler, config, process_env)?;
         }
         let schedulers = Peers::fixed(gateway_channel).into();
-        let mut reloaded = links.parts();
-        let api_tls = tls.iter().cloned();
-        reloaded.servers.extend(api_tls.map(|tls| ("tls", tls)));
+        let mut reloaded = links.parts().with_api(tls.as_ref());
         reloaded.tasks = Some((scheduler.file_tasks(), shape));
         let gateway = wiring::gateway(config, process_env, schedulers, tls, signals.clone())?;
         let limiter = services_limiter(config, process_env);
@@ -234,7 +229,6 @@ impl Embedded {
             entry,
             mode,
             schedule_channel,
-            inner,
         })
     }
 
@@ -258,13 +252,10 @@ impl Embedded {
     }
 
     /// Runs until `shutdown` is cancelled, or a part fails.
-    ///
-    /// The end goes from the outside in: API and worker first, which interrupts Terraform gently and
-    /// reports what became of it, then the scheduler, then the watcher that it follows, then the database.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Failure> {
         let Self {
             sockets,
-            mut links,
+            links,
             limiter,
             database,
             watcher,
@@ -275,91 +266,57 @@ impl Embedded {
             gateway,
             entry,
             mode,
-            inner,
             ..
         } = self;
-        let mut observation = sockets.observation;
         // The log names the server before the first run, and the end of each part in one order.
         if let Some(api) = &sockets.api {
             wiring::log_api_start(api);
         }
-        let leaving = CancellationToken::new();
-        let outside = Tasks::new(shutdown.clone());
-        // A watcher that ended before the scheduler, or together with it, would look like a lost one.
-        let scheduling = CancellationToken::new();
-        let between = Tasks::new(scheduling.clone());
-        let inside = Tasks::new(inner.clone());
-        links.follow_files(&inside, &inner);
-        links.follow_credentials(&inside, &inner);
-        let authenticator = links.authenticator();
-        observation.needs_database(&scheduler);
-        observation.serve(links.server_tls(), authenticator, &inside, &inner);
+        let mut host = Host::new(links, sockets.observation, limiter, shutdown);
+        host.observation.needs_database(&scheduler);
+        host.observe();
+        let Host {
+            outside,
+            between,
+            inside,
+            ..
+        } = &host;
 
-        let calls = &observation.calls;
+        let calls = &host.observation.calls;
         let watch_endpoints = Endpoints::new()
             .with(watcher.service())
             .with_metrics(calls.clone());
-        let schedule_endpoints = scheduler.endpoints(&scheduling).with_metrics(calls.clone());
+        let schedule_endpoints = scheduler.endpoints(between.token());
+        let schedule_endpoints = schedule_endpoints.with_metrics(calls.clone());
         if let Some(socket) = sockets.grpc {
             let all = schedule_endpoints.clone().with(watcher.service());
-            links.serve(all, limiter, socket, &inside, &inner);
+            host.serve(all, socket, inside);
         }
         inside.spawn(
             "watcher's server",
-            watch_endpoints.serve_memory(watch_listener, inner.clone().cancelled_owned()),
+            watch_endpoints.serve_memory(watch_listener, inside.until_shutdown()),
         );
         inside.spawn(
             "scheduler's server",
-            schedule_endpoints.serve_memory(schedule_listener, inner.clone().cancelled_owned()),
+            schedule_endpoints.serve_memory(schedule_listener, inside.until_shutdown()),
         );
-        inside.spawn("watcher", watcher.run(inner.clone()));
-        between.spawn("scheduler", scheduler.run(scheduling.clone()));
-        let WorkerParts {
-            worker,
-            processes,
-            guard,
-            _lock,
-        } = worker;
-        if let Some(guard) = guard {
-            inside.spawn("guard", infallible(guard.keep(inner.clone())));
-        }
+        inside.spawn("watcher", watcher.run(inside.token().clone()));
+        between.spawn("scheduler", scheduler.run(between.token().clone()));
         if let Some(entry) = entry {
-            entry.keep(&outside, &leaving);
+            entry.keep(outside);
         }
         if let Some(api) = sockets.api {
-            outside.spawn("gateway", gateway.serve(api, leaving.clone()));
+            outside.spawn("gateway", gateway.serve(api, outside.token().clone()));
         }
-        let shutdown_tokens = ShutdownTokens {
-            drain: shutdown.clone(),
-            stop: shutdown.clone(),
-        };
-        outside.spawn("worker", worker.run(shutdown_tokens));
-        observation.readiness.ready();
+        let _lock = worker.begin(&host, outside.token().clone());
+        host.observation.readiness.ready();
 
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = scheduling.cancelled() => shutdown.cancel(),
-            () = inner.cancelled() => shutdown.cancel(),
-        }
-        observation.readiness.not_ready("stopping");
+        host.stopping("stopping").await;
         if mode == StartMode::Daemon {
             wiring::log_api_end();
             wiring::log_monitoring_end();
             wiring::log_watching_end();
         }
-        leaving.cancel();
-        let outer_end = outside.wait().await;
-        processes.close();
-        processes.wait().await;
-        scheduling.cancel();
-        let scheduling_end = between.wait().await;
-        inner.cancel();
-        let inner_end = inside.wait().await;
-        database.close().await;
-        observation.end().await;
-        inner_end?;
-        scheduling_end?;
-        outer_end?;
-        Ok(())
+        host.end(Some(&database)).await
     }
 }

@@ -1,12 +1,9 @@
 //! This instance's own entry in Consul's catalog, as long as it serves the API
 //! (`docs/configuration.md#consulservice_registration`).
 
-use std::convert::Infallible;
-
 use cts_config::Config;
 use cts_consul::{ConsulClient, REGISTRATION_LOOK, Registration, keep_registered};
 use cts_runtime::Tasks;
-use tokio_util::sync::CancellationToken;
 
 /// Tag of every instance.
 const TAG: &str = "cts";
@@ -28,13 +25,11 @@ impl CatalogEntry {
         })
     }
 
-    /// Makes the entry, keeps it and takes it back at the shutdown. Whatever goes wrong is logged, and
-    /// ends nothing.
-    pub(crate) fn keep(self, tasks: &Tasks, shutdown: &CancellationToken) {
-        let until = shutdown.clone().cancelled_owned();
-        tasks.spawn("registration", async move {
+    /// Makes the entry, keeps it and takes it back at the shutdown of `tasks`. Errors are logged, and end nothing.
+    pub(crate) fn keep(self, tasks: &Tasks) {
+        let until = tasks.until_shutdown();
+        tasks.spawn_infallible("registration", async move {
             keep_registered(&self.client, &self.registration, REGISTRATION_LOOK, until).await;
-            Ok::<_, Infallible>(())
         });
     }
 }

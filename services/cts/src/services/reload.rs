@@ -50,6 +50,14 @@ pub(crate) struct Parts {
     pub(crate) tasks: Option<(FileTasks, Shape)>,
 }
 
+impl Parts {
+    /// With the certificate of the API, if it has TLS.
+    pub(crate) fn with_api(mut self, tls: Option<&ServerTls>) -> Self {
+        self.servers.extend(tls.map(|tls| ("tls", tls.clone())));
+        self
+    }
+}
+
 impl Reloads {
     /// Makes the parts known, as the service runs now.
     pub(crate) fn serve(&self, parts: Parts) {

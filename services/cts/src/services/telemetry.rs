@@ -14,13 +14,12 @@ use cts_telemetry::{
 };
 use cts_tls::ServerTls;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::services::access;
 use crate::services::certificates::Certificates;
-use crate::services::connections::{Socket, infallible, listen};
+use crate::services::connections::{Socket, listen};
 use crate::services::reload::Reloads;
 
 /// Clients of the listener: a few that scrape and some that check the health.
@@ -140,18 +139,17 @@ impl Observation {
         self.socket.is_some()
     }
 
-    /// Serves metrics and health checks until `shutdown`, with the certificate of the services if they have one.
+    /// Serves metrics and health checks as one of `tasks`, with the certificate of the services if they have one.
     pub(crate) fn serve(
         &mut self,
         tls: Option<ServerTls>,
         authenticator: Option<Authenticator>,
         tasks: &Tasks,
-        shutdown: &CancellationToken,
     ) {
         let certificates = std::mem::take(&mut self.certificates);
         if !certificates.is_empty() {
-            let following = certificates.follow(shutdown.clone());
-            tasks.spawn("ends of certificates", infallible(following));
+            let following = certificates.follow(tasks.token().clone());
+            tasks.spawn_infallible("ends of certificates", following);
         }
         let (Some(socket), Some(metrics)) = (self.socket.take(), self.telemetry.metrics()) else {
             return;
@@ -171,7 +169,7 @@ impl Observation {
             metrics,
             readiness: self.readiness.clone(),
         };
-        tasks.spawn("telemetry listener", listener.serve(shutdown.clone()));
+        tasks.spawn("telemetry listener", listener.serve(tasks.token().clone()));
     }
 
     /// Exports for the last time.

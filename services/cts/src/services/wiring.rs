@@ -27,9 +27,11 @@ use cts_terraform::{Executable, OutputSink, Terraform, Tuning};
 use cts_tls::ServerTls;
 use cts_vault::Vault;
 use cts_worker::{
-    Dependencies as WorkerDependencies, Driver, RemoteDriver, ValueSources, Worker, reads_secrets,
+    Dependencies as WorkerDependencies, Driver, RemoteDriver, ShutdownTokens, ValueSources, Worker,
+    reads_secrets,
 };
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
 use uuid::Uuid;
@@ -38,6 +40,7 @@ use crate::failure::Failure;
 use crate::services::access;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
+use crate::services::host::Host;
 use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
@@ -132,12 +135,38 @@ pub(crate) async fn scheduler(
 /// A worker with the parts that have to be supervised next to it.
 #[derive(Debug)]
 pub(crate) struct WorkerParts {
-    pub(crate) worker: Worker,
+    worker: Worker,
     /// Supervisors of Terraform processes.
-    pub(crate) processes: TaskTracker,
-    /// Keeps a guard alive, where others can get this worker's runs.
-    pub(crate) guard: Option<GuardKeeper>,
-    pub(crate) _lock: DirectoryLock,
+    processes: TaskTracker,
+    /// Keeps a guard alive, where other workers can get this worker's runs.
+    guard: Option<GuardKeeper>,
+    lock: DirectoryLock,
+}
+
+impl WorkerParts {
+    /// Works until the end of `host`; `stop` interrupts Terraform. Returns the lock of the working directory, which must
+    /// be kept until the end.
+    pub(crate) fn begin(self, host: &Host, stop: CancellationToken) -> DirectoryLock {
+        let Host {
+            outside,
+            between,
+            inside,
+            ..
+        } = host;
+        let drain = outside.token().clone();
+        outside.spawn("worker", self.worker.run(ShutdownTokens { drain, stop }));
+        // A worker that panics leaves Terraform to them.
+        let (ending, processes) = (between.until_shutdown(), self.processes);
+        between.spawn_infallible("supervisors of Terraform", async move {
+            ending.await;
+            processes.close();
+            processes.wait().await;
+        });
+        if let Some(guard) = self.guard {
+            inside.spawn_infallible("guard", guard.keep(inside.token().clone()));
+        }
+        self.lock
+    }
 }
 
 fn guard_arguments(worker: &str, format: LogFormat) -> Vec<OsString> {
@@ -240,7 +269,7 @@ pub(crate) fn worker(
         worker,
         processes,
         guard: keeper,
-        _lock: lock,
+        lock,
     })
 }
 

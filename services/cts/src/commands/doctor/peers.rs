@@ -49,22 +49,21 @@ async fn of_service(check: &'static str, needed: bool, subject: Subject<'_>) -> 
         server_roles: security.checks_servers(),
         ..security.clone()
     };
-    let end = CancellationToken::new();
-    let tasks = Tasks::new(end.clone());
+    let tasks = Tasks::new(CancellationToken::new());
     let follow = async |security: &SecurityConfig| {
         let links = Links::new(&subject.config.services, security).await?;
         let clock = &subject.process_env.clock;
         if check == SCHEDULERS {
-            links.schedulers(&[], clock, &tasks, &end)
+            links.schedulers(&[], clock, &tasks)
         } else {
-            links.watchers(&[], clock, &tasks, &end)
+            links.watchers(&[], clock, &tasks)
         }
     };
     let found = match (follow(security).await, follow(&required).await) {
         (Ok(peers), Ok(proven)) => of_peers(check, &peers, &proven, subject).await,
         (Err(failure), _) | (_, Err(failure)) => vec![unusable(check, &failure)],
     };
-    end.cancel();
+    tasks.token().cancel();
     found
 }
 

@@ -67,7 +67,7 @@ impl StandIn {
         let endpoints = Endpoints::new().with(cluster);
         parts.spawn(
             "stand-in",
-            endpoints.serve_memory(cluster_listener, end.clone().cancelled_owned()),
+            endpoints.serve_memory(cluster_listener, parts.until_shutdown()),
         );
         parts.spawn("waiting gateway", gateway.serve(listener, end.clone()));
         Ok(Self {
