@@ -1,4 +1,4 @@
-//! Blocks of the top level, one file each: the settings, their defaults and limits, and their decoder.
+//! Blocks of the top level, one file each: the settings, their defaults and limits, and how they are read.
 
 pub(crate) mod buffer;
 pub(crate) mod client_limits;
@@ -18,7 +18,6 @@ pub(crate) mod services;
 pub(crate) mod syslog;
 pub(crate) mod telemetry;
 pub(crate) mod terraform_cloud;
-pub(crate) mod timeouts;
 pub(crate) mod tls;
 pub(crate) mod transport;
 pub(crate) mod vault;

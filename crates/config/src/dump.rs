@@ -9,9 +9,8 @@ mod drivers;
 mod hcl;
 mod json;
 mod tasks;
-mod telemetry;
-mod tree;
-mod values;
+pub(crate) mod tree;
+pub(crate) mod values;
 
 use std::fmt;
 

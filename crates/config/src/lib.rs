@@ -13,6 +13,7 @@ mod config;
 mod context;
 mod decode;
 mod dump;
+mod keys;
 mod load;
 mod report;
 mod tasks;

@@ -52,7 +52,7 @@ pub enum ConfigError {
 /// Loads and merges the files at `paths`, each a file or a directory; of what is given twice the later
 /// one wins (docs/configuration.md#files).
 pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, ConfigError> {
-    let sink = Sink::default();
+    let sink = Sink::new(context.current_dir);
     let (found, config) = read_and_decode(paths, context, &sink);
     let (errors, warnings) = sink.into_parts();
     let of_module = |problem: &Problem| problem.kind == ProblemKind::Module;
@@ -73,7 +73,7 @@ pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, Conf
 /// Everything there is to say about the files at `paths`: errors and warnings in one report. They
 /// can be used if no error is among it.
 pub fn check(paths: &[PathBuf], context: &LoadContext<'_>) -> Report {
-    let sink = Sink::default();
+    let sink = Sink::new(context.current_dir);
     let (found, _) = read_and_decode(paths, context, &sink);
     if found == 0 {
         sink.error_outside(ConfigError::NothingFound(Report::default()).to_string());
@@ -83,7 +83,7 @@ pub fn check(paths: &[PathBuf], context: &LoadContext<'_>) -> Report {
 
 /// How many files were found, and what they say as far as it could be understood.
 fn read_and_decode(paths: &[PathBuf], context: &LoadContext<'_>, sink: &Sink) -> (usize, Config) {
-    let (found, files) = read_all(paths, context.current_dir, sink);
+    let (found, files) = read_all(paths, sink);
     let directories = directories(&found, context.current_dir);
     let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
     let mut templates = Templates::new(sink);

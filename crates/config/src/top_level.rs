@@ -10,25 +10,21 @@ use crate::blocks::consul::decode_consul;
 use crate::blocks::database::decode_database;
 use crate::blocks::driver::decode_driver;
 use crate::blocks::environment::Environment;
-use crate::blocks::gateway::decode_gateway;
 use crate::blocks::high_availability::decode_high_availability;
 use crate::blocks::license::ignore_license;
 use crate::blocks::provider::decode_providers;
-use crate::blocks::scheduler::decode_scheduler;
-use crate::blocks::security::decode_security;
-use crate::blocks::services::decode_services;
+use crate::blocks::security::SecurityConfig;
 use crate::blocks::syslog::decode_syslog;
-use crate::blocks::telemetry::decode_telemetry;
 use crate::blocks::tls::decode_tls;
 use crate::blocks::vault::decode_vault;
 use crate::blocks::webhook::decode_webhooks;
-use crate::blocks::worker::decode_worker;
+use crate::blocks::worker::WorkerConfig;
 use crate::config::Config;
 use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::path::clean;
 use crate::decode::tree::Part;
+use crate::keys::{Keyed, read};
 use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::tasks::decoder::{DecodedTasks, TaskDecoder};
@@ -49,52 +45,46 @@ pub(crate) fn decode(
     let environment = Environment::new(context.environment);
 
     let log_level = decode_log_level(&mut top);
-    let port = decode_port(&mut top);
+    let port = top.number_within("port", &(0..=u16::MAX));
+    let port = port.map_or(DEFAULT_PORT, |port| port.value);
     let default_id = || format!("cts-{}", context.hostname);
     let id = top.text("id").unwrap_or_else(default_id);
     let working_dir = top.text("working_dir");
     let working_dir = working_dir.as_deref().unwrap_or(DEFAULT_WORKING_DIR);
-    let working_dir = clean(&context.current_dir.join(working_dir));
+    let working_dir = sink.absolute(working_dir);
     let module_roots = decode_module_roots(&mut top, directories, context);
     let buffer_setting = decode_buffer(&mut top).unwrap_or_default();
     let buffer_period = BufferPeriod::global(buffer_setting);
-    let tls = decode_tls(top.block("tls"), context.current_dir);
+    let tls = decode_tls(top.block("tls"));
     let syslog = decode_syslog(top.block("syslog"));
     let consul = top.block("consul");
     let consul_place = consul.as_ref().and_then(Block::place).cloned();
     let consul = decode_consul(
         consul,
         environment,
-        context.current_dir,
         &format!(
             "{}://localhost:{port}",
             tls.as_ref().map_or("http", |_| "https")
         ),
         sink,
     );
-    let vault = decode_vault(top.block("vault"), environment, context.current_dir, sink);
+    let vault = decode_vault(top.block("vault"), environment, sink);
     let driver = top.block("driver");
     let in_cloud = driver
         .as_ref()
         .is_some_and(|driver| driver.has("terraform-cloud"));
     let driver_place = driver.as_ref().and_then(Block::place).cloned();
-    let (driver, terraform_cloud) =
-        decode_driver(driver, &consul, environment, context.current_dir);
+    let (driver, terraform_cloud) = decode_driver(driver, &consul, environment);
     let providers = decode_providers(top.repeated("terraform_provider"), environment, sink);
     let webhooks = decode_webhooks(top.repeated("webhook"));
 
-    let database = decode_database(
-        top.block("database"),
-        environment,
-        context.current_dir,
-        sink,
-    );
-    let services = decode_services(top.block_or_empty("services"), context.current_dir);
-    let scheduler = decode_scheduler(top.block_or_empty("scheduler"));
-    let worker = decode_worker(top.block_or_empty("worker"), context.current_dir);
-    let security = decode_security(top.block_or_empty("security"), context.current_dir);
-    let gateway = decode_gateway(top.block_or_empty("gateway"));
-    let telemetry = decode_telemetry(top.block_or_empty("telemetry"), context.current_dir);
+    let database = decode_database(top.block("database"), environment, sink);
+    let services = read_block(&mut top, "services");
+    let scheduler = read_block(&mut top, "scheduler");
+    let worker: WorkerConfig = read_block(&mut top, "worker");
+    let security: SecurityConfig = read_block(&mut top, "security");
+    let gateway = read_block(&mut top, "gateway");
+    let telemetry = read_block(&mut top, "telemetry");
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -186,6 +176,10 @@ pub(crate) fn decode(
     }
 }
 
+fn read_block<T: Keyed + Default>(top: &mut Block<'_>, name: &'static str) -> T {
+    read(T::default(), top.block_or_empty(name))
+}
+
 fn decode_module_roots(
     top: &mut Block<'_>,
     directories: Vec<PathBuf>,
@@ -194,9 +188,7 @@ fn decode_module_roots(
     let named = top.items("module_roots").into_iter();
     let usual = std::iter::once(context.current_dir.to_owned()).chain(directories);
     ModuleRoots {
-        named: named
-            .map(|root| clean(&context.current_dir.join(root.value)))
-            .collect(),
+        named: named.map(|root| top.sink().absolute(root.value)).collect(),
         usual: usual.collect(),
     }
 }
@@ -230,15 +222,4 @@ fn decode_log_level(top: &mut Block<'_>) -> LogLevel {
     top.sink().error_with_help(&written.place, message, help);
     top.sink().classify(ProblemKind::LogLevel(written.value));
     LogLevel::default()
-}
-
-fn decode_port(top: &mut Block<'_>) -> u16 {
-    let Some(written) = top.take("port", coerce::integer) else {
-        return DEFAULT_PORT;
-    };
-    u16::try_from(written.value).unwrap_or_else(|_out_of_range| {
-        let message = format!("`port` must be between 0 and 65535, not {}", written.value);
-        top.sink().error(&written.place, message);
-        DEFAULT_PORT
-    })
 }

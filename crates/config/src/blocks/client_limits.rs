@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::decode::block::Block;
+use crate::keys::{Keyed, Keys};
 
 /// Fewer than one would close the door.
 const PLACES: RangeInclusive<u32> = 1..=1_000_000;
@@ -13,11 +13,6 @@ const REQUEST_TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duratio
 const ANSWER_RATES: RangeInclusive<u64> = 1..=(1 << 30);
 
 const ANSWER_SIZES: RangeInclusive<u64> = (1 << 20)..=(4 << 30);
-
-/// The keys of the limits, for all clients together and for each.
-pub(crate) const CONNECTIONS: [&str; 2] = ["connections", "connections_per_client"];
-pub(crate) const STREAMS: [&str; 2] = ["streams", "streams_per_client"];
-pub(crate) const WAITING: [&str; 2] = ["waiting", "waiting_per_client"];
 
 /// How much there may be of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,44 +83,29 @@ impl Default for GatewayLimits {
     }
 }
 
-pub(crate) fn decode_services_limits(mut block: Block<'_>) -> ServicesLimits {
-    let default = ServicesLimits::default();
-    let connections = client_limit(&mut block, CONNECTIONS, default.connections);
-    block.finish();
-    ServicesLimits { connections }
-}
-
-pub(crate) fn decode_gateway_limits(mut block: Block<'_>) -> GatewayLimits {
-    let default = GatewayLimits::default();
-    let connections = client_limit(&mut block, CONNECTIONS, default.connections);
-    let streams = client_limit(&mut block, STREAMS, default.streams);
-    let waiting = client_limit(&mut block, WAITING, default.waiting);
-    let request_time = block.duration_within("request_time", &REQUEST_TIMES);
-    let rate = block.size_within("answer_rate", &ANSWER_RATES);
-    let rate = rate.and_then(|rate| u32::try_from(rate).ok());
-    let answer_size = block.size_within("answer_size", &ANSWER_SIZES);
-    let names = block.number_within("names", &PLACES);
-    block.finish();
-    GatewayLimits {
-        connections,
-        streams,
-        waiting,
-        request_time: request_time.unwrap_or(default.request_time),
-        answer_rate: rate.unwrap_or(default.answer_rate),
-        answer_size: answer_size.unwrap_or(default.answer_size),
-        names: names.unwrap_or(default.names),
+impl Keyed for ServicesLimits {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        self.connections
+            .keys(keys, "connections", "connections_per_client");
     }
 }
 
-fn client_limit(
-    block: &mut Block<'_>,
-    [total, per_client]: [&'static str; 2],
-    default: ClientLimit,
-) -> ClientLimit {
-    let total = block.number_within(total, &PLACES);
-    let per_client = block.number_within(per_client, &PLACES);
-    ClientLimit {
-        total: total.unwrap_or(default.total),
-        per_client: per_client.unwrap_or(default.per_client),
+impl Keyed for GatewayLimits {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        self.connections
+            .keys(keys, "connections", "connections_per_client");
+        self.streams.keys(keys, "streams", "streams_per_client");
+        self.waiting.keys(keys, "waiting", "waiting_per_client");
+        keys.duration("request_time", &mut self.request_time, &REQUEST_TIMES);
+        keys.size("answer_rate", &mut self.answer_rate, &ANSWER_RATES);
+        keys.size("answer_size", &mut self.answer_size, &ANSWER_SIZES);
+        keys.number("names", &mut self.names, &PLACES);
+    }
+}
+
+impl ClientLimit {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>, total: &'static str, per_client: &'static str) {
+        keys.number(total, &mut self.total, &PLACES);
+        keys.number(per_client, &mut self.per_client, &PLACES);
     }
 }

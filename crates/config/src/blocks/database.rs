@@ -10,7 +10,6 @@ use secrecy::SecretString;
 use crate::blocks::environment::{Environment, Setting};
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::path::clean;
 use crate::decode::token_file::read_token;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
@@ -91,11 +90,10 @@ impl DatabaseUrl {
 pub(crate) fn decode_database(
     block: Option<Block<'_>>,
     environment: Environment<'_>,
-    current_dir: &Path,
     sink: &Sink,
 ) -> Option<DatabaseConfig> {
     let Some(mut block) = block else {
-        let url = url_of_environment(environment, current_dir, sink)?;
+        let url = url_of_environment(environment, sink)?;
         return Some(DatabaseConfig {
             url,
             max_connections: DEFAULT_CONNECTIONS,
@@ -117,8 +115,8 @@ pub(crate) fn decode_database(
             }
             Some(DatabaseUrl::Text(SecretString::from(url.value)))
         }
-        (None, Some(file)) => Some(DatabaseUrl::File(clean(&current_dir.join(file.value)))),
-        (None, None) => url_of_environment(environment, current_dir, sink),
+        (None, Some(file)) => Some(DatabaseUrl::File(sink.absolute(file.value))),
+        (None, None) => url_of_environment(environment, sink),
     };
     if url.is_none() && !url_mistyped && !file_mistyped {
         block.missing(format!(
@@ -128,12 +126,12 @@ pub(crate) fn decode_database(
         ));
     }
     let max_connections = block.number_within("max_connections", &(1..=MOST_CONNECTIONS));
-    let ca_cert = block.path("ca_cert", current_dir);
+    let ca_cert = block.path("ca_cert");
     block.finish();
     Some(DatabaseConfig {
         url: url?,
-        max_connections: max_connections.unwrap_or(DEFAULT_CONNECTIONS),
-        ca_cert,
+        max_connections: max_connections.map_or(DEFAULT_CONNECTIONS, |most| most.value),
+        ca_cert: ca_cert.map(|path| path.value),
     })
 }
 
@@ -145,15 +143,11 @@ fn text(block: &mut Block<'_>, key: &'static str) -> (Option<Located<String>>, b
     (taken.filter(|text| !text.value.is_empty()), mistyped)
 }
 
-fn url_of_environment(
-    environment: Environment<'_>,
-    current_dir: &Path,
-    sink: &Sink,
-) -> Option<DatabaseUrl> {
+fn url_of_environment(environment: Environment<'_>, sink: &Sink) -> Option<DatabaseUrl> {
     let (text, file) = (Setting::DATABASE_URL, Setting::DATABASE_URL_FILE);
     let Some(url) = environment.text(text) else {
         let (_, path) = environment.file(file)?;
-        return Some(DatabaseUrl::File(clean(&current_dir.join(path))));
+        return Some(DatabaseUrl::File(sink.absolute(path)));
     };
     if environment.file(file).is_some() {
         sink.error_outside(format!(

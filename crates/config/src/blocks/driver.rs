@@ -14,14 +14,14 @@ use serde_json::{Map, Value};
 
 use crate::blocks::consul::ConsulConfig;
 use crate::blocks::driver::backend::{decode_backend, decode_previous_backend, defaults};
-use crate::blocks::driver::release::{decode_engine, decode_source, decode_version};
-use crate::blocks::driver::version::ExactVersion;
+use crate::blocks::driver::release::{decode_engine, decode_keys, decode_url, decode_version};
 use crate::blocks::environment::Environment;
 use crate::blocks::required_providers::decode_required;
 use crate::blocks::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
-use crate::blocks::timeouts::decode_timeouts;
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::dump::values::path;
+use crate::keys::{Keyed, Keys, read, unless_empty};
 use crate::report::location::Located;
 
 pub use release::ReleaseSource;
@@ -75,6 +75,10 @@ const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
 /// Operations at once if the file sets none, as in Terraform.
 const PARALLELISM: u32 = 10;
 
+/// Of a step of Terraform.
+pub(crate) const STEP_TIMEOUTS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_hours(30 * 24);
+
 const LOCK_TIMEOUTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
 
 /// Reads `driver`, which may be absent. If a driver of the other kind is configured, the first one has its
@@ -83,7 +87,6 @@ pub(crate) fn decode_driver(
     driver: Option<Block<'_>>,
     consul: &ConsulConfig,
     environment: Environment<'_>,
-    current_dir: &Path,
 ) -> (TerraformDriver, Option<TerraformCloudDriver>) {
     let Some(mut driver) = driver else {
         return (TerraformDriver::absent(consul), None);
@@ -99,7 +102,7 @@ pub(crate) fn decode_driver(
         sink.error(place, message);
     }
     let terraform = match terraform {
-        Some(block) => decode_terraform(block, consul, current_dir),
+        Some(block) => decode_terraform(block, consul),
         None => TerraformDriver::absent(consul),
     };
     let cloud = cloud.and_then(|block| decode_terraform_cloud(block, consul, environment));
@@ -139,68 +142,82 @@ impl TerraformDriver {
     }
 }
 
-fn decode_terraform(
-    mut block: Block<'_>,
-    consul: &ConsulConfig,
-    current_dir: &Path,
-) -> TerraformDriver {
-    let engine = decode_engine(&mut block);
-    let version = decode_version(&mut block, engine);
-    let path = block.path("path", current_dir);
+/// The backends are read first, because other keys depend on them.
+fn decode_terraform(mut block: Block<'_>, consul: &ConsulConfig) -> TerraformDriver {
     block.removed(
         "working_dir",
         "it was removed in 0.5: use `working_dir` at the top level or in a task",
     );
-    let (backend, backend_defaults) = decode_backend(block.united("backend"), consul);
-    let previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
-    warn_of_old_terraform(&block, version.as_ref(), &backend);
-    let driver = TerraformDriver {
-        engine,
-        version: version.map(|version| version.value.to_string()),
-        path,
-        releases: decode_source(&mut block, current_dir),
-        log: block.flag("log").unwrap_or(false),
-        persist_log: block.flag("persist_log").unwrap_or(false),
-        timeouts: decode_timeouts(&mut block),
-        parallelism: block
-            .number_within("parallelism", &(1..=256))
-            .unwrap_or(PARALLELISM),
-        refresh: block.flag("refresh").unwrap_or(true),
-        lock_timeout: block.duration_within("lock_timeout", &LOCK_TIMEOUTS),
-        shared_local_backend: decode_shared(&mut block, &backend),
-        release_lost_locks: block.flag("release_lost_locks").unwrap_or(false),
-        backend,
-        backend_defaults,
-        previous_backend,
-        required_providers: decode_required(block.united("required_providers")),
-    };
-    block.finish();
-    driver
+    let mut driver = TerraformDriver::absent(consul);
+    (driver.backend, driver.backend_defaults) = decode_backend(block.united("backend"), consul);
+    driver.previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
+    read(driver, block)
 }
 
-/// No error: a binary of another version may be there already, and is used then.
-fn warn_of_old_terraform(
-    block: &Block<'_>,
-    version: Option<&Located<ExactVersion>>,
-    backend: &Backend,
-) {
-    if let Some(version) = version
-        && backend.kind == "pg"
-        && version.value.is_before(&FIRST_WITH_PG)
-    {
-        let message = "backend `pg` needs Terraform 0.14.0 or later";
-        block.sink().warning(&version.place, message);
+impl Keyed for TerraformDriver {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        let backend = &self.backend;
+        keys.key("engine", &mut self.engine, decode_engine, |engine| {
+            Some(engine.driver())
+        });
+        let version = |block: &mut Block<'_>, name| {
+            let version = decode_version(block, name, self.engine)?;
+            if backend.kind == "pg" && version.value.is_before(&FIRST_WITH_PG) {
+                // No error: a binary of another version may be there already, and is used then.
+                let message = "backend `pg` needs Terraform 0.14.0 or later";
+                block.sink().warning(&version.place, message);
+            }
+            Some(version.map(|version| version.to_string()))
+        };
+        keys.optional("version", &mut self.version, version, String::clone)
+            .or_note("any that is supported");
+        keys.path("path", &mut self.path)
+            .or_note("the current directory, then PATH, then the working directory");
+        let releases = &mut self.releases;
+        keys.optional("releases_url", &mut releases.url, decode_url, String::clone)
+            .or_note("the site of the vendor");
+        keys.key("release_keys", &mut releases.keys, decode_keys, |keys| {
+            unless_empty(keys, |key| path(key))
+        });
+        keys.flag("log", &mut self.log);
+        keys.flag("persist_log", &mut self.persist_log);
+        let timeouts = &mut self.timeouts;
+        keys.duration("init_timeout", &mut timeouts.init, &STEP_TIMEOUTS);
+        keys.duration("plan_timeout", &mut timeouts.plan, &STEP_TIMEOUTS);
+        keys.duration("apply_timeout", &mut timeouts.apply, &STEP_TIMEOUTS);
+        keys.number("parallelism", &mut self.parallelism, &(1..=256));
+        keys.flag("refresh", &mut self.refresh);
+        keys.optional_duration("lock_timeout", &mut self.lock_timeout, &LOCK_TIMEOUTS)
+            .or_note("no longer than is needed");
+        let shared = |block: &mut Block<'_>, name| decode_shared(block, name, backend);
+        keys.key(
+            "shared_local_backend",
+            &mut self.shared_local_backend,
+            shared,
+            |shared| Some(*shared),
+        );
+        keys.flag("release_lost_locks", &mut self.release_lost_locks);
+        keys.backend("backend", Some(backend));
+        keys.backend("previous_backend", self.previous_backend.as_ref());
+        keys.block_of(
+            "required_providers",
+            &mut self.required_providers,
+            decode_required,
+            |required| Some(required.clone().into()),
+        );
     }
 }
 
 /// Tasks run in a named workspace, of which backend `local` keeps the state below `workspace_dir`; its
 /// `path` means nothing there (docs/terraform.md#state).
-fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
-    let Some(written) = block.take("shared_local_backend", coerce::flag) else {
-        return false;
-    };
+fn decode_shared(
+    block: &mut Block<'_>,
+    name: &'static str,
+    backend: &Backend,
+) -> Option<Located<bool>> {
+    let written = block.take(name, coerce::flag)?;
     if !written.value {
-        return false;
+        return Some(written);
     }
     let directory = backend.arguments.get("workspace_dir");
     let directory = directory.and_then(Value::as_str).map(Path::new);
@@ -215,5 +232,5 @@ fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
                        which every worker has for itself";
         block.sink().warning(&written.place, message);
     }
-    true
+    Some(written)
 }

@@ -4,9 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::blocks::client_limits::{GatewayLimits, decode_gateway_limits};
-use crate::decode::block::Block;
-use crate::decode::coerce;
+use crate::blocks::client_limits::GatewayLimits;
+use crate::keys::{Keyed, Keys, unless_empty};
 
 const MODES: [(&str, GatewayMode); 2] = [
     ("transparent", GatewayMode::Transparent),
@@ -52,35 +51,29 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-pub(crate) fn decode_gateway(mut block: Block<'_>) -> GatewayConfig {
-    let mode = block.choice("mode", &MODES);
-    let header = block.choice("forwarded_header", &FORWARDED_HEADERS);
-    let gateway = GatewayConfig {
-        mode: mode.map(|mode| mode.value).unwrap_or_default(),
-        trusted_proxies: decode_networks(&mut block, "trusted_proxies"),
-        forwarded_header: header.map(|header| header.value).unwrap_or_default(),
-        limits: decode_gateway_limits(block.block_or_empty("limits")),
-    };
-    block.finish();
-    gateway
+impl Keyed for GatewayConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.choice("mode", &mut self.mode, &MODES);
+        keys.key(
+            "trusted_proxies",
+            &mut self.trusted_proxies,
+            |block, name| block.checked_list(name, network),
+            |networks| unless_empty(networks, ToString::to_string),
+        );
+        keys.choice(
+            "forwarded_header",
+            &mut self.forwarded_header,
+            &FORWARDED_HEADERS,
+        );
+        keys.block("limits", &mut self.limits);
+    }
 }
 
-fn decode_networks(block: &mut Block<'_>, name: &'static str) -> Vec<IpNet> {
-    let written = block.items(name);
-    let mut networks = Vec::new();
-    for text in written {
-        let address = text.value.parse::<IpAddr>().map(IpNet::from);
-        match address.or_else(|_no_address| text.value.parse()) {
-            Ok(network) => networks.push(network),
-            Err(_no_network) => {
-                let message = format!(
-                    "{} in `{}` is no address such as \"10.0.0.1\" and no network such as \"10.0.0.0/24\"",
-                    coerce::quoted(&text.value),
-                    block.path_of(name)
-                );
-                block.sink().error(&text.place, message);
-            }
-        }
-    }
-    networks
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = text.parse::<IpAddr>().map(IpNet::from);
+    address
+        .or_else(|_no_address| text.parse())
+        .map_err(|_no_network| {
+            "is no address such as \"10.0.0.1\" and no network such as \"10.0.0.0/24\"".to_owned()
+        })
 }

@@ -75,7 +75,7 @@ fn decode_cluster(mut block: Block<'_>) -> Option<(String, HaStorage, Duration)>
     let name = block.required_text("name");
     let (storage, session_ttl) = decode_storage(block.united("storage"));
     block.finish();
-    Some((name?, storage, session_ttl))
+    Some((name?.value, storage, session_ttl))
 }
 
 /// Reads all `storage` blocks as one: each may stand once in a file, and all must be of one kind.
@@ -149,7 +149,7 @@ fn known() -> String {
 }
 
 fn decode_session_ttl(block: &mut Block<'_>) -> Duration {
-    let Some(written) = block.located_duration_within("session_ttl", &SESSION_TTL_LIMITS) else {
+    let Some(written) = block.duration_within("session_ttl", &SESSION_TTL_LIMITS) else {
         return DEFAULT_SESSION_TTL;
     };
     if written.value < SHORTEST_USUAL {

@@ -6,10 +6,10 @@ use crate::decode::block::Block;
 use crate::decode::free_form::free_form;
 
 /// An entry replaces an earlier one of the same provider as a whole (docs/configuration.md#files).
-pub(crate) fn decode_required(block: Block<'_>) -> Map<String, Value> {
+pub(crate) fn decode_required(block: &mut Block<'_>, name: &'static str) -> Map<String, Value> {
     let sink = block.sink();
     let mut required = Map::new();
-    for entry in block.into_entries() {
+    for entry in block.united(name).into_entries() {
         let value = free_form(std::slice::from_ref(&entry), sink);
         required.extend(value);
     }

@@ -4,21 +4,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::decode::block::Block;
+use crate::keys::{Keyed, Keys, word};
 
-const DEFAULT_LEASE_TTL: Duration = Duration::from_secs(30);
 const LEASE_TTL_LIMITS: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_mins(10);
 
 /// Ended runs of each task: with fewer a status would not be what it is in the original.
 const RUNS_KEPT_LIMITS: RangeInclusive<u32> = 5..=100_000;
-const DEFAULT_RUNS_KEPT: u32 = 500;
 
-/// Three months.
-const DEFAULT_RUNS_KEPT_FOR: Duration = Duration::from_hours(90 * 24);
-const RUNS_KEPT_FOR_LIMITS: RangeInclusive<Duration> =
-    Duration::from_mins(1)..=Duration::from_hours(10 * 365 * 24);
+const AGES: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(10 * 365 * 24);
 
-/// 20 GiB: logs of a run take some kilobytes.
-const DEFAULT_LOGS_KEPT: u64 = 20 << 30;
 const LOGS_KEPT_LIMITS: RangeInclusive<u64> = (1 << 20)..=(1 << 50);
 
 const TAKEOVERS: [(&str, OnTakeover); 2] =
@@ -54,28 +48,25 @@ pub enum OnTakeover {
 impl Default for SchedulerConfig {
     fn default() -> Self {
         Self {
-            lease_ttl: DEFAULT_LEASE_TTL,
+            lease_ttl: Duration::from_secs(30),
             on_takeover: None,
-            runs_kept: DEFAULT_RUNS_KEPT,
-            runs_kept_for: DEFAULT_RUNS_KEPT_FOR,
-            logs_kept: DEFAULT_LOGS_KEPT,
+            runs_kept: 500,
+            runs_kept_for: Duration::from_hours(90 * 24),
+            // Logs of a run take some kilobytes.
+            logs_kept: 20 << 30,
         }
     }
 }
 
-pub(crate) fn decode_scheduler(mut block: Block<'_>) -> SchedulerConfig {
-    let default = SchedulerConfig::default();
-    let lease_ttl = block.duration_within("lease_ttl", &LEASE_TTL_LIMITS);
-    let on_takeover = block.choice("on_takeover", &TAKEOVERS);
-    let runs_kept = block.number_within("runs_kept", &RUNS_KEPT_LIMITS);
-    let runs_kept_for = block.duration_within("runs_kept_for", &RUNS_KEPT_FOR_LIMITS);
-    let logs_kept = block.size_within("logs_kept", &LOGS_KEPT_LIMITS);
-    block.finish();
-    SchedulerConfig {
-        lease_ttl: lease_ttl.unwrap_or(default.lease_ttl),
-        on_takeover: on_takeover.map(|on_takeover| on_takeover.value),
-        runs_kept: runs_kept.unwrap_or(default.runs_kept),
-        runs_kept_for: runs_kept_for.unwrap_or(default.runs_kept_for),
-        logs_kept: logs_kept.unwrap_or(default.logs_kept),
+impl Keyed for SchedulerConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.duration("lease_ttl", &mut self.lease_ttl, &LEASE_TTL_LIMITS);
+        let read = |block: &mut Block<'_>, name| block.choice(name, &TAKEOVERS);
+        keys.optional("on_takeover", &mut self.on_takeover, read, |chosen| {
+            word(&TAKEOVERS, chosen)
+        });
+        keys.number("runs_kept", &mut self.runs_kept, &RUNS_KEPT_LIMITS);
+        keys.duration("runs_kept_for", &mut self.runs_kept_for, &AGES);
+        keys.size("logs_kept", &mut self.logs_kept, &LOGS_KEPT_LIMITS);
     }
 }

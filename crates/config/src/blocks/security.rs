@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 use cts_core::settings::ClusterKey;
 
 pub use self::audit::AuditConfig;
-use self::audit::decode_audit;
-use self::names::{decode_names, host, origin};
+use self::names::{host, origin};
 pub use self::oidc::OidcConfig;
 use self::oidc::decode_issuers;
 use crate::decode::block::Block;
-use crate::decode::coerce;
 use crate::decode::token_file::read_token;
+use crate::keys::{Keyed, Keys, dumped, unless_empty};
 use crate::tasks::allowed_sources::AllowedSources;
 
 /// Two while one takes the place of the other.
@@ -98,56 +97,49 @@ impl SecurityConfig {
     }
 }
 
-/// The file is read where it is needed: a configuration may be checked elsewhere.
-pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> SecurityConfig {
-    let module_sources = decode_sources(&mut block);
-    let domain = block.filled_text("domain").map(|domain| domain.value);
-    let security = SecurityConfig {
-        key_file: block.path("key_file", current_dir),
-        hosts: decode_names(
-            &mut block,
-            "hosts",
-            host,
-            "no host name such as \"cts.example\", without scheme and port",
-        ),
-        origins: decode_names(
-            &mut block,
-            "origins",
-            origin,
-            "no origin such as \"https://ops.example\" or \"http://ops.example:8080\"",
-        ),
-        require_auth: block.flag("require_auth").unwrap_or(false),
-        service_roles: block.flag("service_roles").unwrap_or(false),
-        server_roles: block.flag("server_roles").unwrap_or(false),
-        domain,
-        strict: block.flag("strict").unwrap_or(false),
-        module_sources,
-        issuers: decode_issuers(block.repeated("oidc"), current_dir),
-        audit: decode_audit(block.block("audit"), current_dir),
-    };
-    block.finish();
-    security
+/// The file with the key is read where it is needed: a configuration may be checked elsewhere.
+impl Keyed for SecurityConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.path("key_file", &mut self.key_file)
+            .or_note("the key of the cluster is in the database");
+        let hosts = |block: &mut Block<'_>, name| block.checked_list(name, host);
+        keys.key("hosts", &mut self.hosts, hosts, |hosts| {
+            unless_empty(hosts, String::clone)
+        });
+        let origins = |block: &mut Block<'_>, name| block.checked_list(name, origin);
+        keys.key("origins", &mut self.origins, origins, |origins| {
+            unless_empty(origins, String::clone)
+        });
+        keys.flag("require_auth", &mut self.require_auth);
+        keys.flag("service_roles", &mut self.service_roles);
+        keys.flag("server_roles", &mut self.server_roles);
+        keys.flag("strict", &mut self.strict);
+        keys.optional_text("domain", &mut self.domain);
+        let sources = |block: &mut Block<'_>, name| block.checked_list(name, module_source);
+        keys.optional(
+            "module_sources",
+            &mut self.module_sources,
+            sources,
+            Vec::clone,
+        )
+        .or_note("tasks of the API may use any module");
+        match keys {
+            Keys::Read { block, .. } => self.issuers = decode_issuers(block.repeated("oidc")),
+            Keys::Dump(body) => {
+                for issuer in &self.issuers {
+                    body.repeated("oidc", None, dumped(issuer));
+                }
+            }
+        }
+        keys.block("audit", &mut self.audit);
+    }
 }
 
-/// Any sources without the key; none with an empty list.
-fn decode_sources(block: &mut Block<'_>) -> Option<Vec<String>> {
-    const KEY: &str = "module_sources";
-    if !block.has(KEY) {
-        return None;
+fn module_source(text: &str) -> Result<String, String> {
+    match AllowedSources::check_entry(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(problem) => Err(format!("is no beginning of a source: {problem}")),
     }
-    let mut sources = Vec::new();
-    for source in block.items(KEY) {
-        if let Err(problem) = AllowedSources::check_entry(&source.value) {
-            let message = format!(
-                "{} in `{}` is no beginning of a source: {problem}",
-                coerce::quoted(&source.value),
-                block.path_of(KEY)
-            );
-            block.sink().error(&source.place, message);
-        }
-        sources.push(source.value);
-    }
-    Some(sources)
 }
 
 fn read_keys(path: &Path) -> Result<Vec<ClusterKey>, KeyFileProblem> {

@@ -1,15 +1,12 @@
 //! `services`, a cts-only block: where the other services are, and the settings of the connections to them.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use http::uri::Authority;
 
-use crate::blocks::client_limits::{ServicesLimits, decode_services_limits};
-use crate::decode::block::Block;
-use crate::decode::coerce;
-use crate::decode::path::clean;
-use crate::decode::socket::decode_socket;
+use crate::blocks::client_limits::ServicesLimits;
+use crate::keys::{Keyed, Keys};
 
 /// `services`; of use where the services are processes of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,45 +56,46 @@ pub struct ServicesTls {
     pub verify_incoming: bool,
 }
 
-pub(crate) fn decode_services(mut block: Block<'_>, current_dir: &Path) -> ServicesConfig {
-    let services = ServicesConfig {
-        schedulers: decode_addresses(&mut block, "schedulers"),
-        watchers: decode_addresses(&mut block, "watchers"),
-        listen: decode_listen(block.block_or_empty("listen")),
-        plaintext: block.flag("plaintext").unwrap_or(false),
-        tls: block
-            .block("tls")
-            .and_then(|tls| decode_tls(tls, current_dir)),
-        limits: decode_services_limits(block.block_or_empty("limits")),
-    };
-    block.finish();
-    services
-}
-
-fn decode_listen(mut block: Block<'_>) -> ListenConfig {
-    let listen = ListenConfig {
-        watcher: decode_socket(&mut block, "watcher", "10.0.0.1:8561"),
-        scheduler: decode_socket(&mut block, "scheduler", "10.0.0.1:8560"),
-        worker: decode_socket(&mut block, "worker", "127.0.0.1:8562"),
-        gateway: decode_socket(&mut block, "gateway", "127.0.0.1:8563"),
-    };
-    block.finish();
-    listen
-}
-
-fn decode_addresses(block: &mut Block<'_>, name: &'static str) -> Vec<String> {
-    let written = block.items(name);
-    for address in &written {
-        if let Err(reason) = check_address(&address.value) {
-            let message = format!(
-                "{} in `{}` {reason}",
-                coerce::quoted(&address.value),
-                block.path_of(name)
-            );
-            block.sink().error(&address.place, message);
+impl Default for ServicesTls {
+    fn default() -> Self {
+        Self {
+            ca_cert: PathBuf::new(),
+            cert: PathBuf::new(),
+            key: PathBuf::new(),
+            server_name: None,
+            verify_incoming: true,
         }
     }
-    written.into_iter().map(|address| address.value).collect()
+}
+
+impl Keyed for ServicesConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.texts("schedulers", &mut self.schedulers, check_address);
+        keys.texts("watchers", &mut self.watchers, check_address);
+        keys.flag("plaintext", &mut self.plaintext);
+        keys.block("listen", &mut self.listen);
+        keys.optional_block("tls", &mut self.tls);
+        keys.block("limits", &mut self.limits);
+    }
+}
+
+impl Keyed for ListenConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.socket("watcher", &mut self.watcher, "10.0.0.1:8561");
+        keys.socket("scheduler", &mut self.scheduler, "10.0.0.1:8560");
+        keys.socket("worker", &mut self.worker, "127.0.0.1:8562");
+        keys.socket("gateway", &mut self.gateway, "127.0.0.1:8563");
+    }
+}
+
+impl Keyed for ServicesTls {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.required_path("ca_cert", &mut self.ca_cert);
+        keys.required_path("cert", &mut self.cert);
+        keys.required_path("key", &mut self.key);
+        keys.optional_text("server_name", &mut self.server_name);
+        keys.flag("verify_incoming", &mut self.verify_incoming);
+    }
 }
 
 /// Whether `text` is `host:port`, with or without `http://` or `https://` before it.
@@ -122,25 +120,6 @@ fn check_address(text: &str) -> Result<(), &'static str> {
         Some(1..) => Ok(()),
         Some(0) | None => Err("needs a port between 1 and 65535, as in \"10.0.0.1:8560\""),
     }
-}
-
-/// Reports each of the three files that is not named.
-fn decode_tls(mut block: Block<'_>, current_dir: &Path) -> Option<ServicesTls> {
-    let mut path = |name| {
-        let written = block.required_text(name)?;
-        Some(clean(&current_dir.join(written)))
-    };
-    let (ca_cert, cert, key) = (path("ca_cert"), path("cert"), path("key"));
-    let server_name = block.filled_text("server_name").map(|name| name.value);
-    let verify_incoming = block.flag("verify_incoming").unwrap_or(true);
-    block.finish();
-    Some(ServicesTls {
-        ca_cert: ca_cert?,
-        cert: cert?,
-        key: key?,
-        server_name,
-        verify_incoming,
-    })
 }
 
 #[cfg(test)]

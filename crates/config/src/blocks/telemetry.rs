@@ -4,18 +4,12 @@ mod otlp;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::Path;
 
-use crate::decode::block::Block;
-use crate::decode::socket::decode_socket;
+use crate::keys::{Keyed, Keys};
 
-use self::otlp::decode_otlp;
 pub use self::otlp::{OtlpConfig, OtlpSignals};
 
-const DEFAULT_TASK_NAMES: u32 = 200;
 const TASK_NAMES_LIMITS: RangeInclusive<u32> = 0..=10_000;
-
-const DEFAULT_TRACES_KEPT: u32 = 100;
 const PERCENT: RangeInclusive<u32> = 0..=100;
 
 /// Measurements and traces of a process, and where they go.
@@ -37,28 +31,22 @@ impl Default for TelemetryConfig {
     fn default() -> Self {
         Self {
             listen: None,
-            task_names: DEFAULT_TASK_NAMES,
-            traces_kept: DEFAULT_TRACES_KEPT,
+            task_names: 200,
+            traces_kept: 100,
             terraform: false,
             otlp: None,
         }
     }
 }
 
-pub(crate) fn decode_telemetry(mut block: Block<'_>, current_dir: &Path) -> TelemetryConfig {
-    let default = TelemetryConfig::default();
-    let listen = decode_socket(&mut block, "listen", "127.0.0.1:9464");
-    let task_names = block.number_within("task_names", &TASK_NAMES_LIMITS);
-    let traces_kept = block.number_within("traces_kept", &PERCENT);
-    let terraform = block.flag("terraform").unwrap_or(false);
-    let otlp = block.block("otlp");
-    let otlp = otlp.and_then(|otlp| decode_otlp(otlp, current_dir));
-    block.finish();
-    TelemetryConfig {
-        listen,
-        task_names: task_names.unwrap_or(default.task_names),
-        traces_kept: traces_kept.unwrap_or(default.traces_kept),
-        terraform,
-        otlp,
+impl Keyed for TelemetryConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.socket("listen", &mut self.listen, "127.0.0.1:9464")
+            .or_note("metrics are not served");
+        keys.number("task_names", &mut self.task_names, &TASK_NAMES_LIMITS);
+        keys.number("traces_kept", &mut self.traces_kept, &PERCENT);
+        keys.flag("terraform", &mut self.terraform);
+        keys.optional_block("otlp", &mut self.otlp)
+            .or_note("nothing is exported");
     }
 }

@@ -11,6 +11,7 @@ use crate::blocks::environment::{Environment, Setting};
 use crate::blocks::required_providers::decode_required;
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::keys::{Keyed, Keys, read_keys};
 use crate::report::location::Located;
 use crate::report::sink::Sink;
 
@@ -61,7 +62,7 @@ pub(crate) fn decode_terraform_cloud(
     let organization = decode_organization(&mut block, environment);
     let token = overriding(block.text("token"), Setting::CLOUD_TOKEN, environment);
     let workspaces = decode_workspaces(&mut block);
-    let required_providers = decode_required(block.united("required_providers"));
+    let required_providers = decode_required(&mut block, "required_providers");
     let tls = decode_client_tls(&mut block, EnabledBy::Contents, SuppliedTls::default());
     let previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
     block.finish();
@@ -125,44 +126,42 @@ fn decode_organization(block: &mut Block<'_>, environment: Environment<'_>) -> O
     value
 }
 
+impl Keyed for CloudWorkspaces {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.text_of("prefix", &mut self.prefix, decode_prefix);
+        keys.texts("tags", &mut self.tags, check_tag);
+        keys.texts("tags_allowlist", &mut self.tags_allowlist, check_tag);
+        keys.texts("tags_denylist", &mut self.tags_denylist, check_tag);
+    }
+}
+
 fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
+    let mut workspaces = CloudWorkspaces::default();
     let mut block = driver.block_or_empty("workspaces");
-    let prefix = block.take("prefix", coerce::text);
-    if let Some(prefix) = &prefix {
-        check_prefix(block.sink(), prefix, &block.path_of("prefix"));
-    }
-    let prefix = prefix.map(|prefix| prefix.value);
-    let mut list = |name| {
-        let tags = block.items(name);
-        for tag in &tags {
-            check_tag(block.sink(), tag, &block.path_of(name));
-        }
-        tags.into_iter().map(|tag| tag.value).collect()
-    };
-    let (tags, tags_allowlist, tags_denylist) =
-        (list("tags"), list("tags_allowlist"), list("tags_denylist"));
+    let places = read_keys(&mut workspaces, &mut block);
     block.finish();
-    let deprecated = driver.take("workspace_prefix", coerce::text);
-    if let Some(deprecated) = &deprecated {
-        let mut message =
-            "`workspace_prefix` is deprecated, use `prefix` in a `workspaces` block, with a \
-                           hyphen at its end"
-                .to_owned();
-        if prefix.is_some() {
-            message.push_str("; it is ignored here, because there is one");
-        }
-        driver.sink().warning(&deprecated.place, message);
-        check_prefix(driver.sink(), deprecated, "workspace_prefix");
+    let Some(deprecated) = driver.take("workspace_prefix", coerce::text) else {
+        return workspaces;
+    };
+    let has_prefix = places.iter().any(|(name, _)| *name == "prefix");
+    let mut message =
+        "`workspace_prefix` is deprecated, use `prefix` in a `workspaces` block, with a hyphen at its end"
+            .to_owned();
+    if has_prefix {
+        message.push_str("; it is ignored here, because there is one");
     }
-    let deprecated = deprecated.filter(|deprecated| !deprecated.value.is_empty());
-    CloudWorkspaces {
-        prefix: prefix
-            .or_else(|| deprecated.map(|deprecated| format!("{}-", deprecated.value)))
-            .unwrap_or_default(),
-        tags,
-        tags_allowlist,
-        tags_denylist,
+    driver.sink().warning(&deprecated.place, message);
+    check_prefix(driver.sink(), &deprecated, "workspace_prefix");
+    if !has_prefix && !deprecated.value.is_empty() {
+        workspaces.prefix = format!("{}-", deprecated.value);
     }
+    workspaces
+}
+
+fn decode_prefix(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+    let prefix = block.take(name, coerce::text)?;
+    check_prefix(block.sink(), &prefix, &block.path_of(name));
+    Some(prefix)
 }
 
 /// Reports a prefix that no name of a workspace can have. The length is left to the server.
@@ -177,14 +176,13 @@ fn check_prefix(sink: &Sink, prefix: &Located<String>, path: &str) {
     }
 }
 
-/// Reports a tag that no server takes.
-fn check_tag(sink: &Sink, tag: &Located<String>, path: &str) {
+/// Refuses a tag that no server takes.
+fn check_tag(tag: &str) -> Result<(), String> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
-    if !(1..=LONGEST_TAG).contains(&tag.value.len()) || !tag.value.chars().all(is_known) {
-        let message = format!(
-            "{} in `{path}` is no tag: 1 to {LONGEST_TAG} letters, digits, `:`, `-` and `_`",
-            coerce::quoted(&tag.value)
-        );
-        sink.error(&tag.place, message);
+    if (1..=LONGEST_TAG).contains(&tag.len()) && tag.chars().all(is_known) {
+        return Ok(());
     }
+    Err(format!(
+        "is no tag: 1 to {LONGEST_TAG} letters, digits, `:`, `-` and `_`"
+    ))
 }

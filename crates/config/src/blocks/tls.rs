@@ -1,13 +1,12 @@
 //! `tls`: TLS of the program's own API (docs/configuration.md#tls).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cts_core::Chain;
 use cts_tls::{Authorities, Files, IdentityFiles, TlsError};
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::original::ProblemKind;
 
@@ -39,21 +38,19 @@ impl ApiTls {
 
 /// Reads the block. A block that is disabled is checked as well, but its files are opened only if it is
 /// enabled.
-pub(crate) fn decode_tls(block: Option<Block<'_>>, current_dir: &Path) -> Option<ApiTls> {
+pub(crate) fn decode_tls(block: Option<Block<'_>>) -> Option<ApiTls> {
     let mut block = block?;
     let enabled = block.flag("enabled");
-    let cert = block.filled_text("cert");
-    let key = block.filled_text("key");
+    let cert = block.path("cert");
+    let key = block.path("key");
     let verify = block.take("verify_incoming", coerce::flag);
-    let ca_cert = block.filled_text("ca_cert");
-    let ca_path = block.filled_text("ca_path");
+    let ca_cert = block.path("ca_cert");
+    let ca_path = block.path("ca_path");
     let given = [&cert, &key, &ca_cert, &ca_path]
         .iter()
-        .any(|text| text.is_some());
+        .any(|path| path.is_some());
     let enabled = enabled.unwrap_or(given || verify.is_some());
-    let path = |text: &Located<String>| clean(&current_dir.join(&text.value));
-
-    let identity = check_identity(&block, enabled, cert.as_ref(), key.as_ref(), &path);
+    let identity = check_identity(&block, enabled, cert.as_ref(), key.as_ref());
     check_authorities(&block, verify.as_ref(), ca_cert.as_ref(), ca_path.as_ref());
     block.finish();
     let IdentityFiles { cert, key } = identity.filter(|_| enabled)?;
@@ -61,17 +58,16 @@ pub(crate) fn decode_tls(block: Option<Block<'_>>, current_dir: &Path) -> Option
         cert,
         key,
         verify_incoming: verify.is_some_and(|verify| verify.value),
-        ca_cert: ca_cert.as_ref().map(path),
-        ca_path: ca_path.as_ref().map(path),
+        ca_cert: ca_cert.map(|path| path.value),
+        ca_path: ca_path.map(|path| path.value),
     })
 }
 
 fn check_identity(
     block: &Block<'_>,
     enabled: bool,
-    cert: Option<&Located<String>>,
-    key: Option<&Located<String>>,
-    path: &dyn Fn(&Located<String>) -> PathBuf,
+    cert: Option<&Located<PathBuf>>,
+    key: Option<&Located<PathBuf>>,
 ) -> Option<IdentityFiles> {
     let (cert, key) = match (cert, key) {
         (Some(cert), Some(key)) => (cert, key),
@@ -93,8 +89,8 @@ fn check_identity(
         (None, _) => return None,
     };
     let files = IdentityFiles {
-        cert: path(cert),
-        key: path(key),
+        cert: cert.value.clone(),
+        key: key.value.clone(),
     };
     if enabled && let Err(error) = try_out(&files) {
         let message = format!("the API cannot use its certificate: {}", Chain(&error));
@@ -118,8 +114,8 @@ fn try_out(files: &IdentityFiles) -> Result<(), TlsError> {
 fn place_of<'a>(
     error: &TlsError,
     files: &IdentityFiles,
-    cert: &'a Located<String>,
-    key: &'a Located<String>,
+    cert: &'a Located<PathBuf>,
+    key: &'a Located<PathBuf>,
 ) -> &'a SourceLocation {
     let of_cert = error.path() == Some(&files.cert);
     if of_cert { &cert.place } else { &key.place }
@@ -128,8 +124,8 @@ fn place_of<'a>(
 fn check_authorities(
     block: &Block<'_>,
     verify: Option<&Located<bool>>,
-    ca_cert: Option<&Located<String>>,
-    ca_path: Option<&Located<String>>,
+    ca_cert: Option<&Located<PathBuf>>,
+    ca_path: Option<&Located<PathBuf>>,
 ) {
     let Some(verify) = verify.filter(|verify| verify.value) else {
         return;

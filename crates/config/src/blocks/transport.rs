@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::units;
+use crate::keys::{Keyed, Keys};
 use crate::report::location::Located;
 
 /// Limits of a connection.
@@ -49,66 +51,82 @@ const MOST_CONNECTIONS: usize = 100;
 /// The minimum for following: four connections to learn of changes, one to read.
 const FEWEST_CONNECTIONS: usize = 8;
 
-/// Reads the `transport` of `parent`, which may be absent.
-pub(crate) fn decode_transport(parent: &mut Block<'_>) -> Transport {
-    let mut block = parent.block_or_empty("transport");
-    let transport = Transport {
-        dial_keep_alive: limit(&mut block, "dial_keep_alive", 30),
-        dial_timeout: limit(&mut block, "dial_timeout", 30),
-        disable_keep_alives: block.flag("disable_keep_alives").unwrap_or(false),
-        idle_conn_timeout: limit(&mut block, "idle_conn_timeout", 5),
-        max_conns_per_host: most_connections(&mut block),
-        max_idle_conns: unused(&mut block, "max_idle_conns", 0),
-        max_idle_conns_per_host: unused(&mut block, "max_idle_conns_per_host", 100),
-        tls_handshake_timeout: limit(&mut block, "tls_handshake_timeout", 10),
-    };
-    block.finish();
-    transport
+impl Default for Transport {
+    fn default() -> Self {
+        Self {
+            dial_keep_alive: Duration::from_secs(30),
+            dial_timeout: Duration::from_secs(30),
+            disable_keep_alives: false,
+            idle_conn_timeout: Duration::from_secs(5),
+            max_conns_per_host: MOST_CONNECTIONS,
+            max_idle_conns: 0,
+            max_idle_conns_per_host: 100,
+            tls_handshake_timeout: Duration::from_secs(10),
+        }
+    }
 }
 
-fn limit(block: &mut Block<'_>, name: &'static str, default_seconds: u64) -> Duration {
-    let default = Duration::from_secs(default_seconds);
-    let Some(written) = block.duration(name) else {
-        return default;
-    };
-    u64::try_from(written.value).map_or_else(
-        |_negative| {
-            refuse_negative(block, name, &written);
-            default
-        },
-        Duration::from_nanos,
-    )
+impl Keyed for Transport {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        limit(keys, "dial_keep_alive", &mut self.dial_keep_alive);
+        limit(keys, "dial_timeout", &mut self.dial_timeout);
+        keys.flag("disable_keep_alives", &mut self.disable_keep_alives);
+        limit(keys, "idle_conn_timeout", &mut self.idle_conn_timeout);
+        keys.key(
+            "max_conns_per_host",
+            &mut self.max_conns_per_host,
+            decode_connections,
+            |most| Some(*most),
+        );
+        unused(keys, "max_idle_conns", &mut self.max_idle_conns);
+        unused(
+            keys,
+            "max_idle_conns_per_host",
+            &mut self.max_idle_conns_per_host,
+        );
+        limit(
+            keys,
+            "tls_handshake_timeout",
+            &mut self.tls_handshake_timeout,
+        );
+    }
 }
 
-fn unused(block: &mut Block<'_>, name: &'static str, default: i64) -> i64 {
-    let Some(written) = block.take(name, coerce::integer) else {
-        return default;
-    };
+fn limit(keys: &mut Keys<'_, '_>, name: &'static str, setting: &mut Duration) {
+    keys.key(name, setting, decode_limit, |limit| {
+        Some(units::duration(*limit))
+    });
+}
+
+fn unused(keys: &mut Keys<'_, '_>, name: &'static str, setting: &mut i64) {
+    keys.key(name, setting, decode_unused, |most| Some(*most));
+}
+
+fn decode_limit(block: &mut Block<'_>, name: &'static str) -> Option<Located<Duration>> {
+    let written = block.duration(name)?;
+    let refusal = format!("`{}` cannot be negative", block.path_of(name));
+    block.sink().checked(written, |span| {
+        let span = u64::try_from(span).map(Duration::from_nanos);
+        span.map_err(|_negative| refusal)
+    })
+}
+
+fn decode_unused(block: &mut Block<'_>, name: &'static str) -> Option<Located<i64>> {
+    let written = block.take(name, coerce::integer)?;
     if written.value < 0 {
         let path = block.path_of(name);
         let message = format!("`{path}` is negative, so no unused connection is kept");
         block.sink().warning(&written.place, message);
     }
-    written.value
+    Some(written)
 }
 
-fn most_connections(block: &mut Block<'_>) -> usize {
-    const NAME: &str = "max_conns_per_host";
-    let Some(written) = block.take(NAME, coerce::integer) else {
-        return MOST_CONNECTIONS;
-    };
-    usize::try_from(written.value)
-        .ok()
-        .filter(|most| *most >= FEWEST_CONNECTIONS)
-        .unwrap_or_else(|| {
-            let path = block.path_of(NAME);
-            let message = format!("`{path}` must be at least {FEWEST_CONNECTIONS}");
-            block.sink().error(&written.place, message);
-            MOST_CONNECTIONS
-        })
-}
-
-fn refuse_negative(block: &Block<'_>, name: &str, written: &Located<i64>) {
-    let message = format!("`{}` cannot be negative", block.path_of(name));
-    block.sink().error(&written.place, message);
+fn decode_connections(block: &mut Block<'_>, name: &'static str) -> Option<Located<usize>> {
+    let written = block.take(name, coerce::integer)?;
+    let path = block.path_of(name);
+    block.sink().checked(written, |most| {
+        let most = usize::try_from(most).ok();
+        let most = most.filter(|most| *most >= FEWEST_CONNECTIONS);
+        most.ok_or_else(|| format!("`{path}` must be at least {FEWEST_CONNECTIONS}"))
+    })
 }

@@ -1,17 +1,17 @@
 //! `vault` (docs/configuration.md#vault).
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use secrecy::SecretString;
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, decode_client_tls};
 use crate::blocks::environment::{Environment, Setting};
-use crate::blocks::transport::{Transport, decode_transport};
+use crate::blocks::transport::Transport;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::path::clean;
 use crate::decode::token_file::read_token;
+use crate::keys::read;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
 
@@ -44,7 +44,6 @@ pub struct VaultConfig {
 pub(crate) fn decode_vault<'a>(
     block: Option<Block<'a>>,
     environment: Environment<'_>,
-    current_dir: &Path,
     sink: &'a Sink,
 ) -> Option<VaultConfig> {
     let mut block = block.unwrap_or_else(|| Block::new("vault", Vec::new(), sink));
@@ -64,7 +63,7 @@ pub(crate) fn decode_vault<'a>(
     // The environment may be made for other programs, so it is read only if `vault` is enabled.
     let supplied = enabled.then(|| environment.vault_tls(sink));
     let tls = decode_client_tls(&mut block, EnabledBy::Default, supplied.unwrap_or_default());
-    let transport = decode_transport(&mut block);
+    let transport = read(Transport::default(), block.block_or_empty("transport"));
     block.finish();
     if !enabled {
         return None;
@@ -72,7 +71,7 @@ pub(crate) fn decode_vault<'a>(
     let flag = |setting| environment.flag(setting, sink);
     let from_file = token_file.is_some();
     let token = match &token_file {
-        Some(file) => read_token_file(file, current_dir, sink),
+        Some(file) => read_token_file(file, sink),
         None => token
             .or_else(|| environment.text(Setting::VAULT_TOKEN))
             .or_else(|| token_at_home(environment, sink)),
@@ -89,7 +88,7 @@ pub(crate) fn decode_vault<'a>(
         token: token.map(SecretString::from),
         vault_agent_token_file: token_file
             .filter(|file| !file.value.is_empty())
-            .map(|file| clean(&current_dir.join(file.value))),
+            .map(|file| sink.absolute(file.value)),
         renew_token,
         unwrap_token: unwrap_token
             .or_else(|| flag(Setting::VAULT_UNWRAP_TOKEN))
@@ -102,7 +101,7 @@ pub(crate) fn decode_vault<'a>(
 /// The original continues without a token and without a message if the file cannot be read; here a warning is
 /// reported. An unreadable file is not an error: it may be made later, and possibly nothing needs Vault at
 /// all.
-fn read_token_file(file: &Located<String>, current_dir: &Path, sink: &Sink) -> Option<String> {
+fn read_token_file(file: &Located<String>, sink: &Sink) -> Option<String> {
     let warn = |reason: &str| {
         let message = format!("Vault is used without a token: {reason}");
         sink.warning(&file.place, message);
@@ -111,7 +110,7 @@ fn read_token_file(file: &Located<String>, current_dir: &Path, sink: &Sink) -> O
         warn("`vault_agent_token_file` is empty, and any other token is ignored beside it");
         return None;
     }
-    let path = current_dir.join(&file.value);
+    let path = sink.current_dir.join(&file.value);
     match read_token(&path) {
         Ok(token) if token.is_empty() => {
             warn(&format!("{} is empty", path.display()));

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
 use crate::decode::block::Block;
-use crate::report::location::SourceLocation;
+use crate::report::location::{Located, SourceLocation};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(1);
@@ -96,7 +96,8 @@ pub(crate) fn decode_webhooks(blocks: Vec<Block<'_>>) -> Vec<WebhookConfig> {
 
 fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
     let url = block.required_text("url");
-    let is_url = |url: &String| {
+    let is_url = |url: &Located<String>| {
+        let url = &url.value;
         let lower_case = url.to_ascii_lowercase();
         let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
         let host = |rest: &str| authority_end(rest) > 0;
@@ -114,10 +115,10 @@ fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
     block.finish();
     Some(WebhookConfig {
         name: name.to_owned(),
-        url: SecretString::from(url?),
+        url: SecretString::from(url?.value),
         secret: secret.map(SecretString::from),
-        timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
-        retries: retries.unwrap_or(DEFAULT_RETRIES),
+        timeout: timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.value),
+        retries: retries.map_or(DEFAULT_RETRIES, |retries| retries.value),
         tls,
     })
 }

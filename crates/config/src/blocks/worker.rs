@@ -2,20 +2,17 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::decode::block::Block;
+use crate::keys::{Keyed, Keys};
 use crate::report::location::Located;
-use crate::report::sink::Sink;
 
 /// More runs at a time make no sense on one machine.
 const SLOTS_LIMITS: RangeInclusive<usize> = 1..=1024;
-const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_mins(10);
-const DRAIN_TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
+const DRAIN_TIMEOUTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
 
-/// Measured with large and small providers (docs/terraform.md#memory-and-processor-time).
-const DEFAULT_GO_GC: u32 = 400;
 const GO_GC_LIMITS: RangeInclusive<u32> = 0..=10_000;
 
 /// How one worker goes about its runs.
@@ -42,48 +39,59 @@ impl Default for WorkerConfig {
         Self {
             slots: None,
             working_dir: None,
-            drain_timeout: DEFAULT_DRAIN_TIMEOUT,
+            drain_timeout: Duration::from_mins(10),
             environment: None,
-            go_gc: NonZeroU32::new(DEFAULT_GO_GC),
+            // Measured with large and small providers (docs/terraform.md#memory-and-processor-time).
+            go_gc: NonZeroU32::new(400),
         }
     }
 }
 
-pub(crate) fn decode_worker(mut block: Block<'_>, current_dir: &Path) -> WorkerConfig {
-    let default = WorkerConfig::default();
-    let slots = block.number_within("slots", &SLOTS_LIMITS);
-    let working_dir = block.path("working_dir", current_dir);
-    let drain_timeout = block.duration_within("drain_timeout", &DRAIN_TIMEOUT_LIMITS);
-    let environment = block.list("environment").map(|names| {
-        let names = names.value.into_iter();
-        let names = names.filter(|name| is_pattern(name, block.sink()));
-        names.map(|name| name.value).collect()
-    });
-    let go_gc = block.number_within("go_gc", &GO_GC_LIMITS);
-    block.finish();
-    WorkerConfig {
-        slots: slots.and_then(NonZeroUsize::new),
-        working_dir,
-        drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
-        environment,
-        go_gc: go_gc.map_or(default.go_gc, NonZeroU32::new),
+impl Keyed for WorkerConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        let slots = |block: &mut Block<'_>, name| {
+            let slots = block.number_within(name, &SLOTS_LIMITS)?;
+            Some(slots.map(NonZeroUsize::new))
+        };
+        keys.key("slots", &mut self.slots, slots, |slots| {
+            slots.map(NonZeroUsize::get)
+        })
+        .or_note("twice the number of processors");
+        keys.path("working_dir", &mut self.working_dir);
+        keys.duration("drain_timeout", &mut self.drain_timeout, &DRAIN_TIMEOUTS);
+        let environment = &mut self.environment;
+        keys.optional("environment", environment, decode_environment, Vec::clone)
+            .or_note("everything but the credentials of cts");
+        let go_gc = |block: &mut Block<'_>, name| {
+            let percent = block.number_within(name, &GO_GC_LIMITS)?;
+            Some(percent.map(NonZeroU32::new))
+        };
+        keys.key("go_gc", &mut self.go_gc, go_gc, |percent| {
+            Some(percent.map_or(0, NonZeroU32::get))
+        });
     }
 }
 
+fn decode_environment(block: &mut Block<'_>, name: &'static str) -> Option<Located<Vec<String>>> {
+    let names = block.list(name)?;
+    for name in &names.value {
+        if !is_pattern(&name.value) {
+            let message = format!(
+                "`worker.environment` takes names of variables, such as \"HOME\", and beginnings of names, such as \"AWS_*\", not {:?}",
+                name.value
+            );
+            block.sink().error(&name.place, message);
+        }
+    }
+    Some(names.map(|names| names.into_iter().map(|name| name.value).collect()))
+}
+
 /// Whether it can be the name of a variable, or the beginning of one.
-fn is_pattern(name: &Located<String>, sink: &Sink) -> bool {
-    let beginning = name.value.strip_suffix('*');
-    let bare = beginning.unwrap_or(&name.value);
+fn is_pattern(name: &str) -> bool {
+    let beginning = name.strip_suffix('*');
+    let bare = beginning.unwrap_or(name);
     let is_name = bare
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && !b"=*".contains(&byte));
-    let is_pattern = is_name && (!bare.is_empty() || beginning.is_some());
-    if !is_pattern {
-        let message = format!(
-            "`worker.environment` takes names of variables, such as \"HOME\", and beginnings of names, such as \"AWS_*\", not {:?}",
-            name.value
-        );
-        sink.error(&name.place, message);
-    }
-    is_pattern
+    is_name && (!bare.is_empty() || beginning.is_some())
 }

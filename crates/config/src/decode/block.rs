@@ -6,14 +6,14 @@ mod paths;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::PathBuf;
 
 use cts_core::hidden::is_secret_name;
 use cts_hcl1::{Value, ValueKind};
 
 use crate::decode::block::inner::{bodies_or_report, keep_first};
 use crate::decode::coerce::{self, A_BLOCK, Mismatch};
-use crate::decode::path::clean;
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::{Located, SourceLocation};
 use crate::report::original::ProblemKind;
@@ -81,6 +81,11 @@ impl<'a> Block<'a> {
         self.sink
     }
 
+    /// The names of the keys that were looked for.
+    pub(crate) fn asked(&self) -> &[&'static str] {
+        &self.asked
+    }
+
     /// Where the block is opened first.
     pub(crate) fn place(&self) -> Option<&SourceLocation> {
         self.parts.first().map(|part| &part.place)
@@ -144,19 +149,19 @@ impl<'a> Block<'a> {
     }
 
     /// A path, made absolute; an empty one counts as absent.
-    pub(crate) fn path(&mut self, name: &'static str, current_dir: &Path) -> Option<PathBuf> {
+    pub(crate) fn path(&mut self, name: &'static str) -> Option<Located<PathBuf>> {
         let path = self.filled_text(name)?;
-        Some(clean(&current_dir.join(path.value)))
+        Some(path.map(|path| self.sink.absolute(path)))
     }
 
     /// A text without which the block means nothing; reported if it is absent or empty.
-    pub(crate) fn required_text(&mut self, name: &'static str) -> Option<String> {
+    pub(crate) fn required_text(&mut self, name: &'static str) -> Option<Located<String>> {
         let given = self.has(name);
-        let text = self.text(name);
-        if !given || text.as_ref().is_some_and(String::is_empty) {
+        let text = self.take(name, coerce::text);
+        if !given || text.as_ref().is_some_and(|text| text.value.is_empty()) {
             self.missing(format!("`{}` needs a `{name}`", self.name));
         }
-        text.filter(|text| !text.is_empty())
+        text.filter(|text| !text.value.is_empty())
     }
 
     pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
@@ -173,7 +178,28 @@ impl<'a> Block<'a> {
         last
     }
 
-    /// The elements of such a list; none without it.
+    /// A list of texts that `read` takes; the others are reported with the reason.
+    pub(crate) fn checked_list<T, E: Display>(
+        &mut self,
+        name: &'static str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<Located<Vec<T>>> {
+        let list = self.list(name)?;
+        let read = |text: Located<String>| {
+            let refuse = |problem| self.refuse(name, &text, problem);
+            read(&text.value).map_err(refuse).ok()
+        };
+        Some(list.map(|texts| texts.into_iter().filter_map(read).collect()))
+    }
+
+    /// Reports a text with the reason why it cannot be the value of a key, which follows the text.
+    pub(crate) fn refuse(&self, name: &str, text: &Located<String>, problem: impl Display) {
+        let quoted = coerce::quoted(&text.value);
+        let message = format!("{quoted} in `{}` {problem}", self.path_of(name));
+        self.sink.error(&text.place, message);
+    }
+
+    /// The elements of a list; none without it.
     pub(crate) fn items(&mut self, name: &'static str) -> Vec<Located<String>> {
         self.list(name).map(|list| list.value).unwrap_or_default()
     }
@@ -234,8 +260,12 @@ impl<'a> Block<'a> {
     }
 
     /// A map of strings; repeated ones are united.
-    pub(crate) fn text_map(&mut self, name: &'static str) -> BTreeMap<String, Located<String>> {
+    pub(crate) fn text_map(
+        &mut self,
+        name: &'static str,
+    ) -> Option<Located<BTreeMap<String, Located<String>>>> {
         let map = self.united(name);
+        let place = map.place()?.clone();
         let mut texts = BTreeMap::new();
         let entries = map.parts.iter().flat_map(|part| &part.entries);
         for entry in entries.filter(|entry| !entry.is_unset()) {
@@ -243,7 +273,10 @@ impl<'a> Block<'a> {
                 texts.insert(entry.name().to_owned(), text);
             }
         }
-        texts
+        Some(Located {
+            value: texts,
+            place,
+        })
     }
 
     /// Takes out the entries of this name, whatever their type, and returns their places. The name is not
@@ -368,6 +401,11 @@ impl<'a> Block<'a> {
             help,
         }
     }
+}
+
+/// [`Block::filled_text`] of any block.
+pub(crate) fn filled_text(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+    block.filled_text(name)
 }
 
 /// A name as it was written, for a message.

@@ -52,16 +52,6 @@ impl Block<'_> {
         &mut self,
         name: &'static str,
         limits: &RangeInclusive<Duration>,
-    ) -> Option<Duration> {
-        let written = self.located_duration_within(name, limits)?;
-        Some(written.value)
-    }
-
-    /// Takes the duration within its limits, with its place.
-    pub(crate) fn located_duration_within(
-        &mut self,
-        name: &'static str,
-        limits: &RangeInclusive<Duration>,
     ) -> Option<Located<Duration>> {
         let (written, hint) = self.duration_and_hint(name)?;
         let value = Duration::from_nanos(written.value.unsigned_abs());
@@ -71,10 +61,7 @@ impl Block<'_> {
                 let message = format!("`{path}` is {value:?}: {hint}");
                 self.sink().warning(&written.place, message);
             }
-            return Some(Located {
-                value,
-                place: written.place,
-            });
+            return Some(written.map(|_nanoseconds| value));
         }
         let sign = if written.value < 0 { "-" } else { "" };
         let message = format!(
@@ -92,61 +79,34 @@ impl Block<'_> {
         &mut self,
         name: &'static str,
         limits: &RangeInclusive<T>,
-    ) -> Option<T>
-    where
-        T: TryFrom<i64> + PartialOrd + Display,
-    {
-        let written = self.located_number_within(name, limits)?;
-        Some(written.value)
-    }
-
-    /// Takes the number within its limits, with its place.
-    pub(crate) fn located_number_within<T>(
-        &mut self,
-        name: &'static str,
-        limits: &RangeInclusive<T>,
     ) -> Option<Located<T>>
     where
         T: TryFrom<i64> + PartialOrd + Display,
     {
         let written = self.take(name, coerce::integer)?;
-        let number = T::try_from(written.value).ok();
-        let number = number.filter(|number| limits.contains(number));
-        if number.is_none() {
-            let message = format!(
-                "`{}` must be between {} and {}, not {}",
-                self.path_of(name),
-                limits.start(),
-                limits.end(),
-                written.value
-            );
-            self.sink().error(&written.place, message);
-        }
-        number.map(|value| Located {
-            value,
-            place: written.place,
+        let (path, from, to) = (self.path_of(name), limits.start(), limits.end());
+        self.sink().checked(written, |integer| {
+            let number = T::try_from(integer).ok();
+            let refusal = || format!("`{path}` must be between {from} and {to}, not {integer}");
+            number
+                .filter(|number| limits.contains(number))
+                .ok_or_else(refusal)
         })
     }
 
-    /// A size in bytes.
-    pub(crate) fn size_within(
+    /// A number of bytes; beyond its limits it is reported.
+    pub(crate) fn size_within<T: TryFrom<u64>>(
         &mut self,
         name: &'static str,
         limits: &RangeInclusive<u64>,
-    ) -> Option<u64> {
+    ) -> Option<Located<T>> {
         let written = self.take(name, coerce::size)?;
-        if limits.contains(&written.value) {
-            return Some(written.value);
-        }
-        let message = format!(
-            "`{}` must be between {} and {}, not {}",
-            self.path_of(name),
-            size_text(*limits.start()),
-            size_text(*limits.end()),
-            size_text(written.value)
-        );
-        self.sink().error(&written.place, message);
-        None
+        let path = self.path_of(name);
+        self.sink().checked(written, |size| {
+            let number = T::try_from(size).ok().filter(|_| limits.contains(&size));
+            let [from, to, size] = [*limits.start(), *limits.end(), size].map(size_text);
+            number.ok_or_else(|| format!("`{path}` must be between {from} and {to}, not {size}"))
+        })
     }
 
     /// One of a few words.
@@ -169,9 +129,6 @@ impl Block<'_> {
             let help = suggestion(&written.value, &words);
             self.sink().error_with_help(&written.place, message, help);
         }
-        chosen.map(|(_, value)| Located {
-            value: *value,
-            place: written.place,
-        })
+        chosen.map(|(_, value)| written.map(|_word| *value))
     }
 }

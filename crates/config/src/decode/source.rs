@@ -16,20 +16,16 @@ use crate::report::suggestion::suggestion;
 
 /// Reads everything below `paths`, in order. Returns the files that were found, and the contents of the ones
 /// that could be parsed.
-pub(crate) fn read_all(
-    paths: &[PathBuf],
-    current_dir: &Path,
-    sink: &Sink,
-) -> (Vec<PathBuf>, Vec<ParsedFile>) {
+pub(crate) fn read_all(paths: &[PathBuf], sink: &Sink) -> (Vec<PathBuf>, Vec<ParsedFile>) {
     let mut found = Vec::new();
     for path in paths {
-        if let Err(error) = find(path, current_dir, &mut found, sink) {
-            refuse(path, current_dir, &error, sink);
+        if let Err(error) = find(path, &mut found, sink) {
+            refuse(path, &error, sink);
         }
     }
     let mut files = Vec::new();
     for (order, path) in found.iter().enumerate() {
-        files.extend(read::read(path, order, current_dir, sink));
+        files.extend(read::read(path, order, sink));
     }
     (found, files)
 }
@@ -38,8 +34,8 @@ pub(crate) fn read_all(
 ///
 /// A file that is not a configuration file by its name is skipped: with a warning if it was named, without
 /// one in a directory, where it may well have a different purpose.
-fn find(path: &Path, current_dir: &Path, found: &mut Vec<PathBuf>, sink: &Sink) -> io::Result<()> {
-    let place = current_dir.join(path);
+fn find(path: &Path, found: &mut Vec<PathBuf>, sink: &Sink) -> io::Result<()> {
+    let place = sink.current_dir.join(path);
     let metadata = fs::metadata(&place)?;
     let shown = path.display();
     if metadata.is_file() {
@@ -67,8 +63,8 @@ fn find(path: &Path, current_dir: &Path, found: &mut Vec<PathBuf>, sink: &Sink) 
         match fs::metadata(place.join(&name)) {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(metadata) if metadata.is_file() => found.push(path.join(name)),
-            Ok(_) => refuse(&path.join(name), current_dir, &unknown_type(), sink),
-            Err(error) => refuse(&path.join(name), current_dir, &error, sink),
+            Ok(_) => refuse(&path.join(name), &unknown_type(), sink),
+            Err(error) => refuse(&path.join(name), &error, sink),
         }
     }
     Ok(())
@@ -80,14 +76,14 @@ fn unknown_type() -> io::Error {
 }
 
 /// Reports a path that cannot be read.
-fn refuse(path: &Path, current_dir: &Path, error: &io::Error, sink: &Sink) {
+fn refuse(path: &Path, error: &io::Error, sink: &Sink) {
     let shown = path.display();
     if error.kind() != ErrorKind::NotFound {
         sink.error_outside(format!("cannot read {shown}: {error}"));
         return;
     }
     let message = format!("cannot read {shown}: there is no such file or directory");
-    sink.error_outside_with_help(message, near_name(path, current_dir));
+    sink.error_outside_with_help(message, near_name(path, &sink.current_dir));
     sink.classify(ProblemKind::MissingFile(shown.to_string()));
 }
 

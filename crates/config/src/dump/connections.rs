@@ -4,13 +4,12 @@ use cts_core::hidden::HIDDEN;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::blocks::client_tls::ClientTls;
-use crate::blocks::consul::{ConsulConfig, ServiceRegistration};
+use crate::blocks::consul::ConsulConfig;
 use crate::blocks::environment::Setting;
-use crate::blocks::transport::Transport;
 use crate::blocks::vault::VaultConfig;
-use crate::decode::units::duration;
 use crate::dump::tree::Body;
 use crate::dump::values::path;
+use crate::keys::dumped;
 
 pub(super) fn consul(consul: &ConsulConfig) -> Body {
     let mut body = Body::default();
@@ -38,11 +37,9 @@ pub(super) fn consul(consul: &ConsulConfig) -> Body {
     }
     body.block("auth", auth);
     body.block("tls", client_tls(&consul.tls));
-    body.block("transport", transport(&consul.transport));
-    body.block(
-        "service_registration",
-        registration(&consul.service_registration),
-    );
+    body.block("transport", dumped(&consul.transport));
+    let registration = dumped(&consul.service_registration);
+    body.block("service_registration", registration);
     body
 }
 
@@ -59,7 +56,7 @@ pub(super) fn vault(vault: Option<&VaultConfig>) -> Body {
     body.set("renew_token", vault.renew_token);
     body.set("unwrap_token", vault.unwrap_token);
     body.block("tls", client_tls(&vault.tls));
-    body.block("transport", transport(&vault.transport));
+    body.block("transport", dumped(&vault.transport));
     body
 }
 
@@ -81,33 +78,4 @@ fn secret(secret: Option<&SecretString>) -> &'static str {
         Some(secret) if !secret.expose_secret().is_empty() => HIDDEN,
         _ => "",
     }
-}
-
-fn transport(transport: &Transport) -> Body {
-    let mut body = Body::default();
-    body.set("dial_keep_alive", duration(transport.dial_keep_alive));
-    body.set("dial_timeout", duration(transport.dial_timeout));
-    body.set("disable_keep_alives", transport.disable_keep_alives);
-    body.set("idle_conn_timeout", duration(transport.idle_conn_timeout));
-    body.set("max_conns_per_host", transport.max_conns_per_host);
-    body.set("max_idle_conns", transport.max_idle_conns);
-    body.set("max_idle_conns_per_host", transport.max_idle_conns_per_host);
-    body.set(
-        "tls_handshake_timeout",
-        duration(transport.tls_handshake_timeout),
-    );
-    body
-}
-
-fn registration(registration: &ServiceRegistration) -> Body {
-    let mut check = Body::default();
-    check.set("enabled", registration.default_check.enabled);
-    check.set("address", registration.default_check.address.as_str());
-    let mut body = Body::default();
-    body.set("enabled", registration.enabled);
-    body.set("service_name", registration.service_name.as_str());
-    body.set("address", registration.address.as_str());
-    body.set("namespace", registration.namespace.as_str());
-    body.block("default_check", check);
-    body
 }

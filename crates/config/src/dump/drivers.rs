@@ -1,102 +1,36 @@
 //! `driver`, `terraform_provider` and `webhook`.
 
-use cts_core::hidden::{HIDDEN, shown_members};
-use cts_core::{Backend, ProviderBlock};
-use serde_json::{Map, Value};
+use cts_core::ProviderBlock;
+use cts_core::hidden::HIDDEN;
 
-use crate::blocks::driver::TerraformDriver;
 use crate::blocks::terraform_cloud::TerraformCloudDriver;
 use crate::blocks::webhook::WebhookConfig;
 use crate::config::Config;
 use crate::decode::units::duration;
 use crate::dump::connections::client_tls;
 use crate::dump::tree::Body;
-use crate::dump::values::path;
+use crate::keys::{Keys, dumped};
 
 pub(super) fn driver(top: &mut Body, config: &Config) {
     match &config.terraform_cloud {
         Some(cloud) => top.labelled("driver", "terraform-cloud", terraform_cloud(cloud)),
-        None => top.labelled("driver", "terraform", terraform(&config.driver)),
+        None => top.labelled("driver", "terraform", dumped(&config.driver)),
     }
-}
-
-fn terraform(driver: &TerraformDriver) -> Body {
-    let mut body = Body::default();
-    body.set("engine", driver.engine.driver());
-    match &driver.version {
-        Some(version) => body.set("version", version.as_str()),
-        None => body.note("version: any that is supported"),
-    }
-    match &driver.path {
-        Some(directory) => body.set("path", path(directory)),
-        None => body.note("path: the current directory, then PATH, then the working directory"),
-    }
-    match &driver.releases.url {
-        Some(url) => body.set("releases_url", url.as_str()),
-        None => body.note("releases_url: the site of the vendor"),
-    }
-    if !driver.releases.keys.is_empty() {
-        let keys = driver.releases.keys.iter();
-        body.set(
-            "release_keys",
-            keys.map(|key| path(key)).collect::<Vec<_>>(),
-        );
-    }
-    body.set("log", driver.log);
-    body.set("persist_log", driver.persist_log);
-    body.set("init_timeout", duration(driver.timeouts.init));
-    body.set("plan_timeout", duration(driver.timeouts.plan));
-    body.set("apply_timeout", duration(driver.timeouts.apply));
-    body.set("parallelism", driver.parallelism);
-    body.set("refresh", driver.refresh);
-    match driver.lock_timeout {
-        Some(limit) => body.set("lock_timeout", duration(limit)),
-        None => body.note("lock_timeout: no longer than is needed"),
-    }
-    body.set("shared_local_backend", driver.shared_local_backend);
-    body.set("release_lost_locks", driver.release_lost_locks);
-    let mut backend = Body::default();
-    for (name, value) in shown_members(&driver.backend.arguments) {
-        backend.set(name, value);
-    }
-    body.labelled("backend", &driver.backend.kind, backend);
-    previous_backend(&mut body, driver.previous_backend.as_ref());
-    body.block("required_providers", free(&driver.required_providers));
-    body
 }
 
 fn terraform_cloud(driver: &TerraformCloudDriver) -> Body {
-    let mut workspaces = Body::default();
-    workspaces.set("prefix", driver.workspaces.prefix.as_str());
-    workspaces.set("tags", driver.workspaces.tags.clone());
-    workspaces.set("tags_allowlist", driver.workspaces.tags_allowlist.clone());
-    workspaces.set("tags_denylist", driver.workspaces.tags_denylist.clone());
     let mut body = Body::default();
     body.set("hostname", driver.hostname.as_str());
     body.set("organization", driver.organization.as_str());
     body.set_some("token", driver.token.as_ref().map(|_token| HIDDEN));
-    body.block("workspaces", workspaces);
-    body.block("required_providers", free(&driver.required_providers));
+    body.block("workspaces", dumped(&driver.workspaces));
+    body.block(
+        "required_providers",
+        driver.required_providers.clone().into(),
+    );
     body.block("tls", client_tls(&driver.tls));
-    previous_backend(&mut body, driver.previous_backend.as_ref());
-    body
-}
-
-fn previous_backend(body: &mut Body, previous: Option<&Backend>) {
-    if let Some(previous) = previous {
-        let mut backend = Body::default();
-        for (name, value) in shown_members(&previous.arguments) {
-            backend.set(name, value);
-        }
-        body.labelled("previous_backend", &previous.kind, backend);
-    }
-}
-
-fn free(map: &Map<String, Value>) -> Body {
-    let mut body = Body::default();
-    for (name, value) in map {
-        body.set(name.as_str(), value.clone());
-    }
+    let mut keys = Keys::Dump(&mut body);
+    keys.backend("previous_backend", driver.previous_backend.as_ref());
     body
 }
 

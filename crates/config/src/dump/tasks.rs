@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::dump::tree::Body;
 use crate::dump::values::{buffer_period, path};
-use crate::tasks::file_keys;
+use crate::tasks::file_keys::FileKeys;
 
 pub(super) fn tasks(top: &mut Body, tasks: &[TaskSpec]) {
     let mut declared: BTreeMap<String, Body> = BTreeMap::new();
@@ -42,9 +42,7 @@ fn task(spec: &TaskSpec) -> Body {
         let directory = path(&task.working_dir);
         body.note(format!("working_dir: {directory} below that of the worker"));
     }
-    for (name, value) in file_keys::shown(spec) {
-        body.set(name, value);
-    }
+    FileKeys::dump(spec, &mut body);
     let on_delete = Some(spec.on_delete).filter(|on_delete| !on_delete.is_retain());
     body.set_some("on_delete", on_delete.map(OnDelete::as_str));
     let webhooks = &task.file_definition.webhooks;

@@ -1,18 +1,18 @@
 //! The tree of blocks and values that is written, in either language.
 
 use cts_core::hidden::{HIDDEN, without_secrets};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::report::mask::may_hold_password;
 
 /// The content of a block, in order.
 #[derive(Debug, Default)]
-pub(super) struct Body {
-    pub(super) items: Vec<Item>,
+pub(crate) struct Body {
+    pub(crate) items: Vec<Item>,
 }
 
 #[derive(Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     Attribute {
         name: String,
         value: Value,
@@ -50,32 +50,32 @@ fn without_secrets_of_urls(value: Value) -> Value {
 
 impl Body {
     /// Secrets in URLs are hidden whatever they belong to.
-    pub(super) fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+    pub(crate) fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         self.items.push(Item::Attribute {
             name: name.into(),
             value: without_secrets_of_urls(value.into()),
         });
     }
 
-    pub(super) fn set_some(&mut self, name: &str, value: Option<impl Into<Value>>) {
+    pub(crate) fn set_some(&mut self, name: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
-    pub(super) fn block(&mut self, name: &'static str, body: Self) {
+    pub(crate) fn block(&mut self, name: &'static str, body: Self) {
         self.push(name, None, false, body);
     }
 
-    pub(super) fn labelled(&mut self, name: &'static str, label: &str, body: Self) {
+    pub(crate) fn labelled(&mut self, name: &'static str, label: &str, body: Self) {
         self.push(name, Some(label), false, body);
     }
 
-    pub(super) fn repeated(&mut self, name: &'static str, label: Option<&str>, body: Self) {
+    pub(crate) fn repeated(&mut self, name: &'static str, label: Option<&str>, body: Self) {
         self.push(name, label, true, body);
     }
 
-    pub(super) fn note(&mut self, text: impl Into<String>) {
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.items.push(Item::Note(text.into()));
     }
 
@@ -86,6 +86,16 @@ impl Body {
             repeated,
             body,
         });
+    }
+}
+
+impl From<Map<String, Value>> for Body {
+    fn from(members: Map<String, Value>) -> Self {
+        let mut body = Self::default();
+        for (name, value) in members {
+            body.set(name, value);
+        }
+        body
     }
 }
 

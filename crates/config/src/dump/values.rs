@@ -8,7 +8,7 @@ use crate::decode::units::duration;
 use crate::dump::tree::Body;
 
 /// Paths are text in the files; a path that is not text is shown as near as it gets.
-pub(super) fn path(path: &Path) -> String {
+pub(crate) fn path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

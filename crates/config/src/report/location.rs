@@ -202,6 +202,16 @@ pub(crate) struct Located<T> {
     pub(crate) place: SourceLocation,
 }
 
+impl<T> Located<T> {
+    /// A different form of the value, at the same place.
+    pub(crate) fn map<U>(self, form: impl FnOnce(T) -> U) -> Located<U> {
+        Located {
+            value: form(self.value),
+            place: self.place,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,19 +1,35 @@
 //! Where problems go while decoding continues.
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
-use crate::report::location::SourceLocation;
+use crate::decode::path::clean;
+use crate::report::location::{Located, SourceLocation};
 use crate::report::original::ProblemKind;
 use crate::report::problem::{Problem, Report, Severity};
 
-/// Collects problems. Shared by reference, because every block of the tree reports into it while
-/// others are still being read.
+/// Collects problems, and makes paths absolute. Shared by reference, because every block of the tree reports into it
+/// while others are still being read.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     problems: RefCell<Vec<Problem>>,
+    /// Relative paths of the files are below it.
+    pub(crate) current_dir: PathBuf,
 }
 
 impl Sink {
+    pub(crate) fn new(current_dir: &Path) -> Self {
+        Self {
+            problems: RefCell::default(),
+            current_dir: current_dir.to_owned(),
+        }
+    }
+
+    /// A path of the files, made absolute.
+    pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
+        clean(&self.current_dir.join(path))
+    }
+
     pub(crate) fn error(&self, place: &SourceLocation, message: impl Into<String>) {
         self.error_with_help(place, message, None);
     }
@@ -25,6 +41,17 @@ impl Sink {
         help: Option<String>,
     ) {
         self.push(Severity::Error, Some(place.clone()), message.into(), help);
+    }
+
+    /// The value that `read` makes of a written one; a refusal is reported.
+    pub(crate) fn checked<T, U, E: ToString>(
+        &self,
+        written: Located<T>,
+        read: impl FnOnce(T) -> Result<U, E>,
+    ) -> Option<Located<U>> {
+        let Located { value, place } = written;
+        let read = read(value).map_err(|problem| self.error(&place, problem.to_string()));
+        read.ok().map(|value| Located { value, place })
     }
 
     /// An error about the form of something, which ends the reading of the original before it checks any value.

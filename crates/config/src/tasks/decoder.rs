@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::context::LoadContext;
 use crate::decode::block::Block;
-use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
@@ -81,8 +80,8 @@ impl<'a> TaskDecoder<'a> {
             services: ServiceBlocks::default(),
             in_cloud: false,
             pins: None,
-            modules: ModuleSources::new(context.current_dir, working_dirs, roots, sink),
-            files: VariableFiles::new(context.current_dir, sink),
+            modules: ModuleSources::new(working_dirs, roots, sink),
+            files: VariableFiles::new(sink),
             names: HashMap::new(),
             tasks: Vec::new(),
             overridden_buffers: Vec::new(),
@@ -190,7 +189,7 @@ impl<'a> TaskDecoder<'a> {
         let resolved = resolved?;
         let module = written.module?;
         let working_dir = match written.working_dir {
-            Some(path) => clean(&self.context.current_dir.join(path.value)),
+            Some(path) => self.sink.absolute(path.value),
             // Below a directory that only the worker determines.
             None => PathBuf::from(name.as_str()),
         };

@@ -80,7 +80,7 @@ pub enum TaskFileError {
 /// Variable files are read here, their paths relative to the current directory. The module is not looked
 /// for: it is on the machine of the server.
 pub fn load_task_file(path: &Path, context: &LoadContext<'_>) -> Result<TaskFile, TaskFileError> {
-    let sink = Sink::default();
+    let sink = Sink::new(context.current_dir);
     let outcome = read(path, context, &sink);
     let (mut errors, warnings) = sink.into_parts();
     match outcome {
@@ -101,7 +101,7 @@ pub fn load_task_file(path: &Path, context: &LoadContext<'_>) -> Result<TaskFile
 }
 
 fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile, TaskFileError> {
-    let (_, files) = read_all(&[path.to_owned()], context.current_dir, sink);
+    let (_, files) = read_all(&[path.to_owned()], sink);
     let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
     let mut top = Block::new("", parts, sink);
     let mut tasks = top.repeated("task");
@@ -114,7 +114,7 @@ fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile,
     }
     let block = tasks.pop().ok_or(TaskFileError::NoTask)?;
     let written = RawTask::decode(block, context.now);
-    let mut files = VariableFiles::new(context.current_dir, sink);
+    let mut files = VariableFiles::new(sink);
     let variables = variables(&written, &mut files);
     warn_of_losses(&written, sink);
 

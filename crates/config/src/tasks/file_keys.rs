@@ -1,15 +1,14 @@
-//! Keys of tasks that only files can set, the API has no member for them: each is read and shown by its row of
-//! [`KEYS`].
+//! Keys of tasks that only files can set, because the API has no member for them.
 
 use std::ops::RangeInclusive;
 
-use cts_core::{FileDefinition, FileSettings, InvalidMaxShrink, MaxShrink, PlanMode, TaskSpec};
-use serde_json::Value;
+use cts_core::{FileDefinition, FileSettings, MaxShrink, PlanMode, TaskSpec};
 
-use crate::blocks::timeouts;
+use crate::blocks::driver::STEP_TIMEOUTS;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::units::duration;
+use crate::dump::tree::Body;
+use crate::keys::{Keyed, Keys, names, read_keys};
 use crate::report::location::{Located, SourceLocation};
 
 const INSTANCES: RangeInclusive<u32> = 1..=1_000_000;
@@ -22,88 +21,10 @@ const PLANS: [(&str, PlanMode); 2] = [
     (PlanMode::Saved.as_str(), PlanMode::Saved),
 ];
 
-/// A key with one value.
-struct Key {
-    name: &'static str,
-    /// Reads the value, if it is written; returns its place.
-    read: fn(&mut Block<'_>, &'static str, &mut FileKeys) -> Option<SourceLocation>,
-    /// The value as files have it; `None` leaves the key out.
-    show: fn(&FileSettings, &FileDefinition) -> Option<Value>,
-}
-
-/// The keys in the order in which they are shown. `webhooks`, whose names have places of their own, is not among them.
-const KEYS: [Key; 9] = [
-    Key {
-        name: "skip_unchanged",
-        read: |block, name, to| {
-            set(
-                &mut to.settings.skip_unchanged,
-                block.take(name, coerce::flag),
-            )
-        },
-        show: |settings, _| Some(settings.skip_unchanged.into()),
-    },
-    Key {
-        name: "retry_failed",
-        read: |block, name, to| {
-            set(
-                &mut to.settings.retry_failed,
-                block.take(name, coerce::flag),
-            )
-        },
-        show: |settings, _| Some(settings.retry_failed.into()),
-    },
-    Key {
-        name: "init_timeout",
-        read: |block, name, to| some(&mut to.settings.timeouts.init, timeouts::read(block, name)),
-        show: |settings, _| Some(duration(settings.timeouts.init?).into()),
-    },
-    Key {
-        name: "plan_timeout",
-        read: |block, name, to| some(&mut to.settings.timeouts.plan, timeouts::read(block, name)),
-        show: |settings, _| Some(duration(settings.timeouts.plan?).into()),
-    },
-    Key {
-        name: "apply_timeout",
-        read: |block, name, to| some(&mut to.settings.timeouts.apply, timeouts::read(block, name)),
-        show: |settings, _| Some(duration(settings.timeouts.apply?).into()),
-    },
-    Key {
-        name: MIN_INSTANCES,
-        read: |block, name, to| {
-            let written = block.located_number_within(name, &INSTANCES);
-            some(&mut to.settings.guard.min_instances, written)
-        },
-        show: |settings, _| Some(settings.guard.min_instances?.into()),
-    },
-    Key {
-        name: MAX_SHRINK,
-        read: |block, name, to| some(&mut to.settings.guard.max_shrink, max_shrink(block, name)),
-        show: |settings, _| Some(settings.guard.max_shrink?.to_string().into()),
-    },
-    Key {
-        name: "concurrency_group",
-        read: |block, name, to| {
-            some(
-                &mut to.settings.concurrency_group,
-                concurrency_group(block, name),
-            )
-        },
-        show: |settings, _| settings.concurrency_group.as_deref().map(Value::from),
-    },
-    Key {
-        name: "plan",
-        read: |block, name, to| set(&mut to.definition.plan, block.choice(name, &PLANS)),
-        show: |_, definition| {
-            (definition.plan == PlanMode::Saved).then(|| definition.plan.as_str().into())
-        },
-    },
-];
-
 const MIN_INSTANCES: &str = "min_instances";
 const MAX_SHRINK: &str = "max_shrink";
 
-/// The keys as written, with their defaults.
+/// The keys as written, with their defaults. `webhooks`, whose names have places of their own, is not among them.
 #[derive(Debug, Default)]
 pub(crate) struct FileKeys {
     pub(crate) settings: FileSettings,
@@ -112,15 +33,57 @@ pub(crate) struct FileKeys {
     pub(crate) places: Vec<(&'static str, SourceLocation)>,
 }
 
+impl Keyed for FileKeys {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        let settings = &mut self.settings;
+        keys.flag("skip_unchanged", &mut settings.skip_unchanged);
+        keys.flag("retry_failed", &mut settings.retry_failed);
+        let timeouts = &mut settings.timeouts;
+        keys.optional_duration("init_timeout", &mut timeouts.init, &STEP_TIMEOUTS);
+        keys.optional_duration("plan_timeout", &mut timeouts.plan, &STEP_TIMEOUTS);
+        keys.optional_duration("apply_timeout", &mut timeouts.apply, &STEP_TIMEOUTS);
+        keys.optional(
+            MIN_INSTANCES,
+            &mut settings.guard.min_instances,
+            |block, name| block.number_within(name, &INSTANCES),
+            |count| *count,
+        );
+        keys.optional(
+            MAX_SHRINK,
+            &mut settings.guard.max_shrink,
+            max_shrink,
+            ToString::to_string,
+        );
+        keys.optional(
+            "concurrency_group",
+            &mut settings.concurrency_group,
+            concurrency_group,
+            String::clone,
+        );
+        keys.key(
+            "plan",
+            &mut self.definition.plan,
+            |block, name| block.choice(name, &PLANS),
+            |plan| (*plan == PlanMode::Saved).then(|| plan.as_str()),
+        );
+    }
+}
+
 impl FileKeys {
     pub(crate) fn decode(block: &mut Block<'_>) -> Self {
         let mut keys = Self::default();
-        for key in KEYS {
-            if let Some(place) = (key.read)(block, key.name, &mut keys) {
-                keys.places.push((key.name, place));
-            }
-        }
+        keys.places = read_keys(&mut keys, block);
         keys
+    }
+
+    /// Adds the keys of a task to a dump.
+    pub(crate) fn dump(task: &TaskSpec, body: &mut Body) {
+        let mut keys = Self {
+            settings: task.file_settings.clone(),
+            definition: task.definition.file_definition.clone(),
+            places: Vec::new(),
+        };
+        keys.keys(&mut Keys::Dump(body));
     }
 
     /// The keys of the shrink limit that are written.
@@ -133,47 +96,25 @@ impl FileKeys {
 /// All keys of a task that only files can set.
 pub fn file_only_keys() -> impl Iterator<Item = &'static str> {
     let others = ["webhooks", "working_dir"];
-    KEYS.into_iter().map(|key| key.name).chain(others)
-}
-
-/// The keys of a task with their values.
-pub(crate) fn shown(spec: &TaskSpec) -> impl Iterator<Item = (&'static str, Value)> {
-    KEYS.into_iter().filter_map(|key| {
-        let value = (key.show)(&spec.file_settings, &spec.definition.file_definition)?;
-        Some((key.name, value))
-    })
-}
-
-fn set<T>(setting: &mut T, written: Option<Located<T>>) -> Option<SourceLocation> {
-    let Located { value, place } = written?;
-    *setting = value;
-    Some(place)
-}
-
-fn some<T>(setting: &mut Option<T>, written: Option<Located<T>>) -> Option<SourceLocation> {
-    let Located { value, place } = written?;
-    *setting = Some(value);
-    Some(place)
+    names(FileKeys::default()).into_iter().chain(others)
 }
 
 fn max_shrink(block: &mut Block<'_>, name: &'static str) -> Option<Located<MaxShrink>> {
-    let Located { value, place } = block.take(name, coerce::text)?;
-    if let Ok(value) = value.parse() {
-        return Some(Located { value, place });
-    }
-    let found = coerce::quoted(&value);
-    let message = format!("`{}` is {found}: {InvalidMaxShrink}", block.path_of(name));
-    block.sink().error(&place, message);
-    None
+    let written = block.take(name, coerce::text)?;
+    let path = block.path_of(name);
+    block.sink().checked(written, |text| {
+        let found = coerce::quoted(&text);
+        let refusal = |invalid| format!("`{path}` is {found}: {invalid}");
+        text.parse::<MaxShrink>().map_err(refusal)
+    })
 }
 
 fn concurrency_group(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
-    let group = block.take(name, coerce::text)?;
-    if !group.value.is_empty() && group.value.chars().count() <= LONGEST_GROUP {
-        return Some(group);
-    }
+    let written = block.take(name, coerce::text)?;
     let path = block.path_of(name);
-    let message = format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
-    block.sink().error(&group.place, message);
-    None
+    block.sink().checked(written, |group| {
+        let fits = (1..=LONGEST_GROUP).contains(&group.chars().count());
+        let refusal = || format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
+        fits.then_some(group).ok_or_else(refusal)
+    })
 }

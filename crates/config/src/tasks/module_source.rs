@@ -27,7 +27,6 @@ const UNLIMITED: Limits = Limits {
 /// Resolves the modules of a configuration, each local one once.
 #[derive(Debug)]
 pub(crate) struct ModuleSources<'a> {
-    current_dir: &'a Path,
     working_dirs: &'a [PathBuf],
     roots: ModuleRoots,
     sink: &'a Sink,
@@ -195,14 +194,8 @@ pub(super) fn file_module(
 impl<'a> ModuleSources<'a> {
     /// Digests leave out everything below one of `working_dirs`: a module next to the task directories would
     /// otherwise change with every run.
-    pub(crate) fn new(
-        current_dir: &'a Path,
-        working_dirs: &'a [PathBuf],
-        roots: ModuleRoots,
-        sink: &'a Sink,
-    ) -> Self {
+    pub(crate) fn new(working_dirs: &'a [PathBuf], roots: ModuleRoots, sink: &'a Sink) -> Self {
         Self {
-            current_dir,
             working_dirs,
             roots,
             sink,
@@ -220,8 +213,8 @@ impl<'a> ModuleSources<'a> {
     /// The module as Terraform gets it. A module that cannot be used is reported.
     pub(crate) fn resolve(&mut self, module: &Located<String>) -> ResolvedModule {
         let written = &module.value;
-        let Some(path) = local_path(self.current_dir, written) else {
-            return match lacks_dot(self.current_dir, written) {
+        let Some(path) = local_path(&self.sink.current_dir, written) else {
+            return match lacks_dot(&self.sink.current_dir, written) {
                 Some(problem) => self.unusable(module, written.clone(), problem),
                 None => ResolvedModule::elsewhere(written.clone()),
             };

@@ -124,7 +124,8 @@ impl WrittenServices {
 
 /// A map of strings without the places.
 pub(crate) fn texts(block: &mut Block<'_>, name: &'static str) -> BTreeMap<String, String> {
-    let texts = block.text_map(name).into_iter();
+    let texts = block.text_map(name).map(|texts| texts.value);
+    let texts = texts.into_iter().flatten();
     texts.map(|(name, text)| (name, text.value)).collect()
 }
 

@@ -134,17 +134,9 @@ fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
         block.missing("unique name for the task is required");
     }
     let written = block.take("name", coerce::text)?;
-    match TaskName::new(written.value) {
-        Ok(value) => Some(Located {
-            value,
-            place: written.place,
-        }),
-        Err(error) => {
-            let message = format!("invalid task name: {error}");
-            block.sink().error(&written.place, message);
-            None
-        }
-    }
+    block.sink().checked(written, |name| {
+        TaskName::new(name).map_err(|error| format!("invalid task name: {error}"))
+    })
 }
 
 fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {

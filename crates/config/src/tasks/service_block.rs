@@ -52,7 +52,7 @@ impl ServiceBlocks {
 
     fn add(&mut self, mut block: Block<'_>, sink: &Sink) {
         block.refuse_label();
-        let name = block.required_text("name");
+        let name = block.required_text("name").map(|name| name.value);
         let id = block.take("id", coerce::text);
         // Shown nowhere, in the original neither.
         block.text("description");

@@ -16,7 +16,6 @@ use hcl::edit::{Span as _, expr as edit};
 use hcl::eval::{ErrorKind, Evaluate};
 use serde_json::Value;
 
-use crate::decode::path::clean;
 use crate::decode::source::read_bytes;
 use crate::report::location::{Located, SourceLocation, SourceText};
 use crate::report::mask::mask_text;
@@ -40,15 +39,13 @@ type Values = BTreeMap<String, Located<Value>>;
 /// Reads variable files, each once however many tasks name it.
 #[derive(Debug)]
 pub(crate) struct VariableFiles<'a> {
-    current_dir: &'a Path,
     sink: &'a Sink,
     read: HashMap<PathBuf, Result<Values, String>>,
 }
 
 impl<'a> VariableFiles<'a> {
-    pub(crate) fn new(current_dir: &'a Path, sink: &'a Sink) -> Self {
+    pub(crate) fn new(sink: &'a Sink) -> Self {
         Self {
-            current_dir,
             sink,
             read: HashMap::new(),
         }
@@ -71,7 +68,7 @@ impl<'a> VariableFiles<'a> {
     /// The values of a file. One that cannot be opened is reported wherever it is named, faults in it
     /// once, where they are.
     pub(crate) fn read(&mut self, file: &Located<String>) -> Values {
-        let path = clean(&self.current_dir.join(&file.value));
+        let path = self.sink.absolute(&file.value);
         if !self.read.contains_key(&path) {
             let order = FIRST_ORDER + self.read.len();
             let values = read_values(&path, &file.value, order, self.sink);

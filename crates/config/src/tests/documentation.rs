@@ -1,8 +1,16 @@
 //! The configuration blocks that docs/configuration.md shows are valid.
 
-use super::Sandbox;
+use super::{Sandbox, config};
+use crate::keys::names;
+use crate::{
+    AuditConfig, CloudWorkspaces, GatewayConfig, GatewayLimits, ListenConfig, OidcConfig,
+    OtlpConfig, SchedulerConfig, SecurityConfig, ServicesConfig, ServicesLimits, ServicesTls,
+    TelemetryConfig, Transport, WorkerConfig, file_only_keys,
+};
 
 const DOCUMENTATION: &str = include_str!("../../../../docs/configuration.md");
+const ACCESS: &str = include_str!("../../../../docs/access.md");
+const TELEMETRY: &str = include_str!("../../../../docs/telemetry.md");
 
 /// The blocks of HCL in the documentation.
 fn examples() -> Vec<&'static str> {
@@ -10,6 +18,71 @@ fn examples() -> Vec<&'static str> {
     behind_fences
         .map(|rest| rest.split("```").next().unwrap())
         .collect()
+}
+
+/// The text below a heading, with the headings below it.
+fn section(document: &'static str, heading: &str) -> &'static str {
+    let (_, rest) = document.split_once(&format!("\n{heading}\n")).unwrap();
+    let level = heading.split(' ').next().unwrap();
+    let ends = (2..=level.len()).map(|level| format!("\n{} ", "#".repeat(level)));
+    let end = ends.filter_map(|end| rest.find(&end)).min();
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+#[test]
+fn every_key_is_in_the_section_of_its_block() {
+    let (consul, driver) = (config("").consul, config("").driver);
+    let registration = consul.service_registration;
+    let check = names(registration.default_check.clone());
+    let registration = [names(registration), check].concat();
+    let services = [
+        names(ServicesConfig::default()),
+        names(ListenConfig::default()),
+    ];
+    let limits = [
+        names(ServicesLimits::default()),
+        names(GatewayLimits::default()),
+    ];
+    let security = [
+        names(SecurityConfig::default()),
+        names(AuditConfig::default()),
+    ];
+    let telemetry = [
+        names(TelemetryConfig::default()),
+        names(OtlpConfig::default()),
+    ];
+    let here = DOCUMENTATION;
+    for (document, heading, keys) in [
+        (here, "### `consul.service_registration`", registration),
+        (here, "#### `transport`", names(Transport::default())),
+        (here, "### `driver \"terraform\"`", names(driver)),
+        (
+            here,
+            "### `driver \"terraform-cloud\"`",
+            names(CloudWorkspaces::default()),
+        ),
+        (here, "### `task`", file_only_keys().collect()),
+        (here, "### `services`", services.concat()),
+        (
+            here,
+            "## TLS between the services",
+            names(ServicesTls::default()),
+        ),
+        (here, "### `scheduler`", names(SchedulerConfig::default())),
+        (here, "### `worker`", names(WorkerConfig::default())),
+        (here, "### `security`", security.concat()),
+        (ACCESS, "## OIDC", names(OidcConfig::default())),
+        (here, "### `gateway`", names(GatewayConfig::default())),
+        (here, "### Limits", limits.concat()),
+        (TELEMETRY, "## Configuration", telemetry.concat()),
+    ] {
+        assert!(!keys.is_empty(), "{heading}");
+        let codes = section(document, heading).split('`');
+        let named: Vec<&str> = codes.flat_map(|code| code.split('.')).collect();
+        for key in keys {
+            assert!(named.contains(&key), "{heading} {key}");
+        }
+    }
 }
 
 #[test]

@@ -189,22 +189,6 @@ fn keys_of_former_versions_name_their_successors() {
 }
 
 #[test]
-fn required_providers_are_replaced_one_by_one_over_files() {
-    let sandbox = Sandbox::new();
-    let driver = |text: &str| format!("driver \"terraform\" {{ required_providers {{ {text} }} }}");
-    sandbox.write(
-        "1.hcl",
-        driver("fw = { source = \"a/fw\", version = \"1.0\" } dns = \"3.4.0\""),
-    );
-    sandbox.write("2.hcl", driver("fw = { version = \"2.0\" }"));
-    let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
-    assert_eq!(
-        Value::Object(config.driver.required_providers),
-        json!({ "fw": { "version": "2.0" }, "dns": "3.4.0" })
-    );
-}
-
-#[test]
 fn backends_are_united_over_files_and_must_be_of_one_kind() {
     let sandbox = Sandbox::new();
     let driver = |text: &str| format!("driver \"terraform\" {{\n{text}\n}}");
@@ -220,7 +204,8 @@ fn backends_are_united_over_files_and_must_be_of_one_kind() {
     assert!(config.driver.log);
     let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
     let problem = only(&report);
-    assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
+    let place = (problem.file(), problem.line(), problem.column());
+    assert_eq!(place, (Some("3.hcl"), Some(2), Some(9)));
     assert!(problem.message().contains("`pg` beside `s3`"), "{problem}");
 }
 

@@ -1,212 +1,107 @@
 //! Every variable of docs/configuration.md#environment that the configuration looks at.
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::Sandbox;
-use crate::Config;
+use crate::{Config, dump_json};
 
 /// Keeps Vault and the other driver in the model.
 const BLOCKS: &str = "vault { enabled = true }\n\
                       driver \"terraform-cloud\" { organization = \"file\" token = \"file\" }\n";
 
-fn text(value: Option<&str>) -> String {
-    value.unwrap_or_default().to_owned()
-}
+/// A variable, a value for it, and the key that it supplies.
+const SUPPLIED: [(&str, &str, &str); 17] = [
+    ("CONSUL_HTTP_ADDR", "env:1", "consul.address"),
+    ("CONSUL_TOKEN", "one", "consul.token"),
+    ("CONSUL_HTTP_TOKEN", "two", "consul.token"),
+    ("CONSUL_CACERT", "ca.pem", "consul.tls.ca_cert"),
+    ("CONSUL_CAPATH", "cas", "consul.tls.ca_path"),
+    ("CONSUL_CLIENT_CERT", "cert.pem", "consul.tls.cert"),
+    ("CONSUL_CLIENT_KEY", "key.pem", "consul.tls.key"),
+    ("CONSUL_TLS_SERVER_NAME", "name", "consul.tls.server_name"),
+    ("CONSUL_HTTP_AUTH", "user", "consul.auth.username"),
+    ("VAULT_ADDR", "http://env:1", "vault.address"),
+    ("VAULT_NAMESPACE", "ns", "vault.namespace"),
+    ("VAULT_TOKEN", "s.env", "vault.token"),
+    ("VAULT_CACERT", "ca.pem", "vault.tls.ca_cert"),
+    ("VAULT_CAPATH", "cas", "vault.tls.ca_path"),
+    ("VAULT_CLIENT_CERT", "cert.pem", "vault.tls.cert"),
+    ("VAULT_CLIENT_KEY", "key.pem", "vault.tls.key"),
+    ("VAULT_TLS_SERVER_NAME", "name", "vault.tls.server_name"),
+];
 
-/// A variable, a value for it, what it supplies as text, and the same written in a file if there is such a
-/// key.
-struct Case {
-    variable: &'static str,
-    value: &'static str,
-    read: fn(&Config) -> String,
-    file: Option<&'static str>,
-}
+/// Settings that no key sets.
+const WITHOUT_KEY: [(&str, &str, &str); 2] = [
+    ("CONSUL_NAMESPACE", "ns", "consul namespace"),
+    ("CONSUL_PARTITION", "part", "consul partition"),
+];
 
-fn case(
-    variable: &'static str,
-    value: &'static str,
-    read: fn(&Config) -> String,
-    file: Option<&'static str>,
-) -> Case {
-    Case {
-        variable,
-        value,
-        read,
-        file,
-    }
-}
-
-fn cases() -> Vec<Case> {
-    let consul_token = |c: &Config| text(c.consul.token.as_ref().map(ExposeSecret::expose_secret));
-    let vault_token = |c: &Config| {
-        let token = c.vault.as_ref().unwrap().token.as_ref();
-        text(token.map(ExposeSecret::expose_secret))
+/// The setting of a key; empty if it is unset.
+fn read(config: &Config, key: &str) -> String {
+    let token = |token: &Option<SecretString>| Some(token.as_ref()?.expose_secret().to_owned());
+    let setting = match key {
+        "consul.token" => token(&config.consul.token),
+        "vault.token" => token(&config.vault.as_ref().unwrap().token),
+        "consul namespace" => config.consul.namespace.clone(),
+        "consul partition" => config.consul.partition.clone(),
+        _ => {
+            let dumped = dump_json(config);
+            let value = dumped.pointer(&format!("/{}", key.replace('.', "/")));
+            value.map(|value| value.as_str().unwrap().to_owned())
+        }
     };
-    vec![
-        case(
-            "CONSUL_HTTP_ADDR",
-            "env:1",
-            |c| c.consul.address.clone(),
-            Some("consul { address = \"file\" }"),
-        ),
-        case(
-            "CONSUL_TOKEN",
-            "one",
-            consul_token,
-            Some("consul { token = \"file\" }"),
-        ),
-        case(
-            "CONSUL_HTTP_TOKEN",
-            "two",
-            consul_token,
-            Some("consul { token = \"file\" }"),
-        ),
-        case(
-            "CONSUL_CACERT",
-            "ca.pem",
-            |c| c.consul.tls.ca_cert.clone(),
-            Some("consul { tls { ca_cert = \"file\" } }"),
-        ),
-        case(
-            "CONSUL_CAPATH",
-            "cas",
-            |c| c.consul.tls.ca_path.clone(),
-            Some("consul { tls { ca_path = \"file\" } }"),
-        ),
-        case(
-            "CONSUL_CLIENT_CERT",
-            "cert.pem",
-            |c| c.consul.tls.cert.clone(),
-            Some("consul { tls { cert = \"file\" } }"),
-        ),
-        case(
-            "CONSUL_CLIENT_KEY",
-            "key.pem",
-            |c| c.consul.tls.key.clone(),
-            Some("consul { tls { key = \"file\" } }"),
-        ),
-        case(
-            "CONSUL_TLS_SERVER_NAME",
-            "name",
-            |c| c.consul.tls.server_name.clone(),
-            Some("consul { tls { server_name = \"file\" } }"),
-        ),
-        case(
-            "CONSUL_HTTP_AUTH",
-            "user",
-            |c| text(c.consul.auth.as_ref().map(|auth| auth.username.as_str())),
-            Some("consul { auth { username = \"file\" } }"),
-        ),
-        case(
-            "CONSUL_NAMESPACE",
-            "ns",
-            |c| text(c.consul.namespace.as_deref()),
-            None,
-        ),
-        case(
-            "CONSUL_PARTITION",
-            "part",
-            |c| text(c.consul.partition.as_deref()),
-            None,
-        ),
-        case(
-            "VAULT_ADDR",
-            "http://env:1",
-            |c| c.vault.as_ref().unwrap().address.clone(),
-            Some("vault { address = \"file\" }"),
-        ),
-        case(
-            "VAULT_NAMESPACE",
-            "ns",
-            |c| c.vault.as_ref().unwrap().namespace.clone(),
-            Some("vault { namespace = \"file\" enabled = true }"),
-        ),
-        case(
-            "VAULT_TOKEN",
-            "s.env",
-            vault_token,
-            Some("vault { token = \"file\" enabled = true }"),
-        ),
-        case(
-            "VAULT_CACERT",
-            "ca.pem",
-            |c| c.vault.as_ref().unwrap().tls.ca_cert.clone(),
-            Some("vault { tls { ca_cert = \"file\" } enabled = true }"),
-        ),
-        case(
-            "VAULT_CAPATH",
-            "cas",
-            |c| c.vault.as_ref().unwrap().tls.ca_path.clone(),
-            Some("vault { tls { ca_path = \"file\" } enabled = true }"),
-        ),
-        case(
-            "VAULT_CLIENT_CERT",
-            "cert.pem",
-            |c| c.vault.as_ref().unwrap().tls.cert.clone(),
-            Some("vault { tls { cert = \"file\" } enabled = true }"),
-        ),
-        case(
-            "VAULT_CLIENT_KEY",
-            "key.pem",
-            |c| c.vault.as_ref().unwrap().tls.key.clone(),
-            Some("vault { tls { key = \"file\" } enabled = true }"),
-        ),
-        case(
-            "VAULT_TLS_SERVER_NAME",
-            "name",
-            |c| c.vault.as_ref().unwrap().tls.server_name.clone(),
-            Some("vault { tls { server_name = \"file\" } enabled = true }"),
-        ),
-    ]
+    setting.unwrap_or_default()
+}
+
+/// A file with the key.
+fn file(key: &str, value: &str) -> String {
+    let mut names = key.rsplit('.');
+    let assigned = format!("{} = {value:?}", names.next().unwrap());
+    let written = names.fold(assigned, |inner, name| format!("{name} {{ {inner} }}"));
+    written.replace("vault {", "vault { enabled = true")
 }
 
 #[test]
 fn a_variable_supplies_what_the_files_leave_open() {
-    for case in cases() {
-        let Case {
-            variable,
-            value,
-            read,
-            ..
-        } = case;
+    for (variable, value, key) in SUPPLIED.into_iter().chain(WITHOUT_KEY) {
         let mut sandbox = Sandbox::new();
-        let before = read(&sandbox.config(BLOCKS));
+        let before = read(&sandbox.config(BLOCKS), key);
         assert_ne!(before, value, "{variable}");
         sandbox.set(variable, &format!(" \t{value}\n"));
-        assert_eq!(read(&sandbox.config(BLOCKS)), value, "{variable}");
+        assert_eq!(read(&sandbox.config(BLOCKS), key), value, "{variable}");
         sandbox.set(variable, " \t");
-        assert_eq!(read(&sandbox.config(BLOCKS)), before, "{variable} blank");
+        assert_eq!(
+            read(&sandbox.config(BLOCKS), key),
+            before,
+            "{variable} blank"
+        );
     }
 }
 
 #[test]
 fn a_file_beats_a_variable() {
-    for case in cases() {
-        let Some(file) = case.file else { continue };
+    for (variable, value, key) in SUPPLIED {
         let mut sandbox = Sandbox::new();
-        sandbox.set(case.variable, case.value);
-        let read = (case.read)(&sandbox.config(file));
-        assert_eq!(read, "file", "{}", case.variable);
+        sandbox.set(variable, value);
+        let config = sandbox.config(&file(key, "file"));
+        assert_eq!(read(&config, key), "file", "{variable}");
     }
 }
 
 #[test]
 fn an_empty_value_in_a_file_counts_too() {
-    for case in cases() {
-        // A separate test covers empty addresses.
-        let Some(file) = case.file.filter(|_| !case.variable.ends_with("_ADDR")) else {
-            continue;
-        };
-        // An empty user name leaves authentication off, so the variable counts.
-        let expected = if case.variable == "CONSUL_HTTP_AUTH" {
-            "user"
-        } else {
-            ""
+    for (variable, value, key) in SUPPLIED {
+        let expected = match key {
+            // A separate test covers empty addresses.
+            "consul.address" | "vault.address" => continue,
+            // An empty user name leaves authentication off, so the variable counts.
+            "consul.auth.username" => "user",
+            _ => "",
         };
         let mut sandbox = Sandbox::new();
-        sandbox.set(case.variable, case.value);
-        let config = sandbox.config(&file.replace("\"file\"", "\"\""));
-        assert_eq!((case.read)(&config), expected, "{}", case.variable);
+        sandbox.set(variable, value);
+        let config = sandbox.config(&file(key, ""));
+        assert_eq!(read(&config, key), expected, "{variable}");
     }
 }
 

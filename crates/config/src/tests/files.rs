@@ -12,7 +12,7 @@ fn later_files_win_and_single_blocks_are_merged() {
     sandbox.write(
         "base.hcl",
         "port = 1\nconsul { address = \"10.0.0.1:8500\" }\n\
-         driver \"terraform\" { required_providers { fw = { source = \"acme/fw\" version = \"1.0\" } } }",
+         driver \"terraform\" { required_providers { fw = { source = \"acme/fw\" version = \"1.0\" } dns = \"3.4.0\" } }",
     );
     sandbox.write(
         "site.hcl",
@@ -24,37 +24,10 @@ fn later_files_win_and_single_blocks_are_merged() {
     assert_eq!(config.consul.address, "10.0.0.1:8500");
     assert_eq!(config.consul.token.unwrap().expose_secret(), "t");
     let required = serde_json::Value::Object(config.driver.required_providers);
-    assert_eq!(required, json!({ "fw": { "version": "2.0" } }));
-}
-
-#[test]
-fn backends_of_one_label_are_united_over_files() {
-    let sandbox = Sandbox::new();
-    sandbox.write(
-        "1.hcl",
-        "driver \"terraform\" { backend \"pg\" { a = 1 b = 1 } }",
-    );
-    sandbox.write("2.hcl", "driver \"terraform\" { backend \"pg\" { b = 2 } }");
-    let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
-    let arguments = serde_json::Value::Object(config.driver.backend.arguments);
-    assert_eq!(arguments, json!({ "a": 1, "b": 2 }));
-}
-
-#[test]
-fn backends_of_two_labels_over_files_are_a_problem_at_the_second() {
-    let sandbox = Sandbox::new();
-    sandbox.write("1.hcl", "driver \"terraform\" { backend \"pg\" { a = 1 } }");
-    sandbox.write(
-        "2.hcl",
-        "driver \"terraform\" {\n backend \"s3\" { b = 2 }\n}",
-    );
-    let report = sandbox.refused_files(&["1.hcl", "2.hcl"]);
-    let problem = &report.problems()[0];
     assert_eq!(
-        (problem.file(), problem.line(), problem.column()),
-        (Some("2.hcl"), Some(2), Some(10))
+        required,
+        json!({ "fw": { "version": "2.0" }, "dns": "3.4.0" })
     );
-    assert!(problem.message().contains("only one backend"));
 }
 
 #[test]

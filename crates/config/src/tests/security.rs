@@ -38,28 +38,37 @@ fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
     }
 }
 
+/// Every key with a value of its own, and an issuer with the defaults.
+const WHOLE: &str = "security {
+    key_file = \"/etc/cts/cluster.key\"
+    hosts = [\"cts.example\"]
+    origins = [\"https://ops.example\"]
+    require_auth = true
+    service_roles = true
+    server_roles = true
+    domain = \"cts.example\"
+    strict = true
+    module_sources = [\"./m/\", \"acme/\", \"git::https://git.example/infra/\"]
+    oidc {
+      issuer      = \"https://login.example/realms/ops\"
+      audience    = [\"cts\", \"https://cts.example\"]
+      name_claim  = \"email\"
+      role_claim  = \"realm_access.roles\"
+      roles       = { viewers = \"read\", ops = \"operate\", platform = \"admin\" }
+      clock_skew  = \"30s\"
+      ca_cert     = \"ca.pem\"
+    }
+    oidc {
+      issuer   = \"http://127.0.0.1:8080\"
+      audience = \"cts\"
+      roles    = { ops = \"operate\" }
+    }
+    audit { kept_for = \"720h\" kept = 5000 file = \"audit.jsonl\" }
+  }";
+
 #[test]
-fn issuers_have_audiences_and_roles() {
-    let security = config(
-        "security {
-           require_auth = true
-           oidc {
-             issuer      = \"https://login.example/realms/ops\"
-             audience    = [\"cts\", \"https://cts.example\"]
-             name_claim  = \"email\"
-             role_claim  = \"realm_access.roles\"
-             roles       = { viewers = \"read\", ops = \"operate\", platform = \"admin\" }
-             clock_skew  = \"30s\"
-             ca_cert     = \"ca.pem\"
-           }
-           oidc {
-             issuer   = \"http://127.0.0.1:8080\"
-             audience = \"cts\"
-             roles    = { ops = \"operate\" }
-           }
-         }",
-    )
-    .security;
+fn issuers_have_audiences_and_roles_and_audit_records_a_place() {
+    let security = config(WHOLE).security;
     let [issuer, local] = security.issuers.as_slice() else {
         panic!("{security:?}");
     };
@@ -75,43 +84,17 @@ fn issuers_have_audiences_and_roles() {
     );
     assert_eq!(local.clock_skew, Duration::from_mins(1));
     assert_eq!(local.ca_cert, None);
+    let audit = security.audit;
+    assert_eq!(audit.kept_for, Duration::from_hours(720));
+    assert_eq!(audit.kept, 5000);
+    assert!(audit.file.unwrap().is_absolute());
 }
 
 #[test]
 fn a_dump_in_either_language_says_the_same() {
     let sandbox = Sandbox::new();
     let of_one = format!("security {{\n oidc {{\n{OIDC}\n }}\n}}");
-    let of_all = "security {
-        key_file = \"/etc/cts/cluster.key\"
-        hosts = [\"cts.example\"]
-        origins = [\"https://ops.example\"]
-        require_auth = true
-        service_roles = true
-        server_roles = true
-        domain = \"cts.example\"
-        strict = true
-        module_sources = [\"./m/\", \"acme/\", \"git::https://git.example/infra/\"]
-        oidc {
-          issuer = \"https://login.example\"
-          audience = [\"cts\", \"https://cts.example\"]
-          name_claim = \"email\"
-          role_claim = \"realm_access.roles\"
-          roles = { viewers = \"read\", platform = \"admin\" }
-          clock_skew = \"30s\"
-          ca_cert = \"/etc/login-ca.pem\"
-        }
-        oidc {
-          issuer = \"http://127.0.0.1:8080\"
-          audience = [\"cts\"]
-          roles = { ops = \"operate\" }
-        }
-        audit {
-          kept_for = \"720h\"
-          kept = 5000
-          file = \"/var/log/cts/audit.jsonl\"
-        }
-      }";
-    for text in ["security { module_sources = [] }", &of_one, of_all] {
+    for text in ["security { module_sources = [] }", &of_one, WHOLE] {
         let config = sandbox.config(text);
         let again = sandbox.config(&dump(&config));
         assert_eq!(config.security, again.security, "{text}");
@@ -177,14 +160,6 @@ fn wrong_issuers_are_refused() {
 
 #[test]
 fn audit_records_are_kept_within_limits() {
-    let audit = config(
-        "security {\n audit {\n kept_for = \"720h\"\n kept = 5000\n file = \"audit.jsonl\"\n }\n}",
-    )
-    .security
-    .audit;
-    assert_eq!(audit.kept_for, Duration::from_hours(720));
-    assert_eq!(audit.kept, 5000);
-    assert!(audit.file.unwrap().is_absolute());
     assert_problems(
         "security { audit { kept_for = \"30m\" } } #~ kept_for
          security { audit { kept = 10 } } #~ kept

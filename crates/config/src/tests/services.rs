@@ -255,31 +255,25 @@ fn clients_have_limits() {
 }
 
 #[test]
-fn a_gateway_can_answer_as_followers_do() {
-    let mode = |text: &str| {
-        config(&format!("gateway {{ mode = \"{text}\" }}"))
-            .gateway
-            .mode
+fn a_gateway_has_a_mode_and_one_header_of_proxies_counts() {
+    let gateway = |text: &str| {
+        let gateway = config(&format!("gateway {{ {text} }}")).gateway;
+        (gateway.mode, gateway.forwarded_header)
     };
-    assert_eq!(mode("transparent"), GatewayMode::Transparent);
-    assert_eq!(mode("strict-follower"), GatewayMode::StrictFollower);
-}
-
-#[test]
-fn one_header_of_proxies_counts() {
-    let header = |text: &str| config(text).gateway.forwarded_header;
+    let usual = (GatewayMode::Transparent, ForwardedHeader::XForwardedFor);
+    let other = (GatewayMode::StrictFollower, ForwardedHeader::Forwarded);
     for (text, expected) in [
-        ("", ForwardedHeader::XForwardedFor),
+        ("", usual),
         (
-            "forwarded_header = \"X-Forwarded-For\"",
-            ForwardedHeader::XForwardedFor,
+            r#"mode = "transparent" forwarded_header = "X-Forwarded-For""#,
+            usual,
         ),
         (
-            "forwarded_header = \"Forwarded\"",
-            ForwardedHeader::Forwarded,
+            r#"mode = "strict-follower" forwarded_header = "Forwarded""#,
+            other,
         ),
     ] {
-        assert_eq!(header(&format!("gateway {{ {text} }}")), expected, "{text}");
+        assert_eq!(gateway(text), expected, "{text}");
     }
 }
 

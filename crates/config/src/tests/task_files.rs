@@ -65,7 +65,7 @@ fn everything_that_is_set_is_sent() {
         Driver "terraform" { backend "none" { } }
         task {
           name = "t" description = "d" enabled = false module = "a/b/c" version = "1.2.0"
-          providers = ["fw.north", "dns"]
+          providers = ["fw.north", "dns"] outputs = ["b", "a"] on_delete = "destroy"
           condition "services" {
             names = ["a"] datacenter = "dc" namespace = "ns" filter = "f"
             cts_user_defined_meta { k = "v" } use_as_module_input = false
@@ -82,7 +82,7 @@ fn everything_that_is_set_is_sent() {
         found,
         json!({
             "name": "t", "description": "d", "enabled": false, "module": "a/b/c", "version": "1.2.0",
-            "providers": ["fw.north", "dns"],
+            "providers": ["fw.north", "dns"], "outputs": ["b", "a"], "on_delete": "destroy",
             "condition": { "services": {
                 "names": ["a"], "datacenter": "dc", "namespace": "ns", "filter": "f",
                 "cts_user_defined_meta": { "k": "v" }, "use_as_module_input": false,
@@ -198,14 +198,6 @@ fn variable_files_are_read_here_and_win() {
 }
 
 #[test]
-fn what_a_deletion_does_is_sent() {
-    let text = "task { name = \"t\" module = \"m\" on_delete = \"destroy\" }";
-    let (found, warnings) = request(text);
-    assert_eq!(found["on_delete"], "destroy");
-    assert!(warnings.is_empty(), "{warnings:?}");
-}
-
-#[test]
 fn what_is_not_sent_is_warned_of() {
     let (found, warnings) = request(
         "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" max_shrink = 3 concurrency_group = \"g\" plan = \"saved\" }",
@@ -313,12 +305,4 @@ fn problems_are_found_before_anything_is_sent() {
             assert!(problem.message().contains(message), "{problem}");
         },
     );
-}
-
-#[test]
-fn outputs_are_sent() {
-    let (found, warnings) =
-        request("task { name = \"t\" module = \"m\" outputs = [\"b\", \"a\"] }");
-    assert_eq!(found["outputs"], json!(["b", "a"]));
-    assert!(warnings.is_empty(), "{warnings:?}");
 }

@@ -96,7 +96,7 @@ fn a_full_task_is_read() {
 #[test]
 fn what_a_task_leaves_open_has_defaults() {
     let sandbox = Sandbox::new();
-    let task = task(&sandbox, "");
+    let task = task(&sandbox, "on_delete = \"retain\"");
     assert!(task.enabled && task.file_settings.skip_unchanged && task.file_settings.retry_failed);
     assert!(task.file_settings.timeouts.is_empty() && task.file_settings.guard.is_empty());
     assert_eq!(task.definition.file_definition.plan, PlanMode::Direct);
@@ -104,6 +104,7 @@ fn what_a_task_leaves_open_has_defaults() {
     assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
     assert_eq!(task.definition.working_dir, Path::new("t"));
     assert!(task.definition.variables.is_empty());
+    assert_eq!(task.on_delete, OnDelete::Retain);
 }
 
 #[test]
@@ -304,14 +305,6 @@ fn references_to_providers_that_lead_nowhere_are_warned_of() {
     assert!(warnings("\"fw\"", blocks).is_empty());
     assert!(warnings("\"fw.north\"", blocks).is_empty());
     assert!(warnings("\"dns\"", "").is_empty());
-}
-
-#[test]
-fn a_deletion_retains_or_destroys() {
-    let sandbox = Sandbox::new();
-    let task = |written: &str| sandbox.config(&task_with(written)).tasks.remove(0);
-    assert_eq!(task("").on_delete, OnDelete::Retain);
-    assert_eq!(task("on_delete = \"retain\"").on_delete, OnDelete::Retain);
 }
 
 #[test]

@@ -8,14 +8,6 @@ use super::{assert_problems, config};
 use crate::{OtlpSignals, dump};
 
 #[test]
-fn nothing_is_measured_by_default() {
-    let telemetry = config("port = 1").telemetry;
-    assert_eq!(telemetry.listen, None);
-    assert!(telemetry.otlp.is_none() && !telemetry.terraform);
-    assert_eq!((telemetry.task_names, telemetry.traces_kept), (200, 100));
-}
-
-#[test]
 fn a_collector_gets_metrics_and_traces_with_hidden_headers() {
     let config = config(
         "telemetry {

@@ -3,46 +3,9 @@
 use std::time::Duration;
 
 use cts_core::{BufferPeriod, LogLevel};
-use serde_json::{Value, json};
 
 use super::{Sandbox, assert_one, assert_problem, assert_problems, config};
-use crate::{GatewayMode, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
-
-#[test]
-fn an_almost_empty_file_gives_the_defaults() {
-    let sandbox = Sandbox::new();
-    let config = sandbox.config("# nothing");
-    assert_eq!(config.log_level, LogLevel::Info);
-    assert_eq!(config.port, 8558);
-    assert_eq!(config.id, "cts-host");
-    assert_eq!(config.working_dir, sandbox.path().join("sync-tasks"));
-    assert_eq!(config.buffer_period, BufferPeriod::BUILT_IN);
-    let consul = &config.consul;
-    assert_eq!(consul.address, "localhost:8500");
-    assert!(!consul.https && consul.token.is_none() && consul.auth.is_none());
-    assert!(!consul.tls.enabled && consul.tls.verify);
-    assert_eq!(consul.transport.dial_timeout, Duration::from_secs(30));
-    assert_eq!(consul.transport.idle_conn_timeout, Duration::from_secs(5));
-    assert_eq!(consul.transport.max_idle_conns_per_host, 100);
-    let registration = &consul.service_registration;
-    assert!(registration.enabled && registration.default_check.enabled);
-    assert_eq!(registration.service_name, "consul-terraform-sync");
-    assert_eq!(registration.default_check.address, "http://localhost:8558");
-    assert_eq!(config.driver.version, None);
-    assert_eq!(config.driver.path, None);
-    assert_eq!(config.driver.backend.kind, "consul");
-    assert_eq!(
-        Value::Object(config.driver.backend.arguments.clone()),
-        json!({ "address": "localhost:8500", "path": "consul-terraform-sync/terraform", "gzip": true })
-    );
-    assert!(config.tasks.is_empty() && config.providers.is_empty());
-    assert!(config.database.is_none() && config.high_availability.is_none());
-    assert_eq!(config.services, ServicesConfig::default());
-    assert_eq!(config.scheduler, SchedulerConfig::default());
-    assert_eq!(config.worker, WorkerConfig::default());
-    assert_eq!(config.gateway.mode, GatewayMode::Transparent);
-    assert_eq!(config.on_takeover(), OnTakeover::Changed);
-}
+use crate::{Config, WorkerConfig};
 
 #[test]
 fn log_levels_are_read_in_any_case() {
@@ -142,39 +105,32 @@ fn buffering_that_one_file_switches_off_stays_off() {
 }
 
 #[test]
-fn tls_is_switched_on_by_values_in_the_files() {
-    for text in [
-        "ca_cert = \"x\"",
-        "key = \"x\"",
-        "server_name = \"x\"",
-        "verify = false",
-        "verify = true",
-        "enabled = true",
-    ] {
-        assert!(
-            config(&format!("consul {{ tls {{ {text} }} }}"))
-                .consul
-                .tls
-                .enabled,
-            "{text}"
-        );
+fn parts_of_consul_are_switched_on_by_values_in_the_files() {
+    type Switch = fn(&Config) -> bool;
+    let tls = |config: &Config| config.consul.tls.enabled;
+    let https = |config: &Config| config.consul.https;
+    let auth = |config: &Config| config.consul.auth.is_some();
+    let cases: [(&str, Switch, bool); 15] = [
+        ("tls { ca_cert = \"x\" }", tls, true),
+        ("tls { key = \"x\" }", tls, true),
+        ("tls { server_name = \"x\" }", tls, true),
+        ("tls { verify = false }", tls, true),
+        ("tls { verify = true }", tls, true),
+        ("tls { enabled = true }", tls, true),
+        ("tls { }", tls, false),
+        ("tls { ca_cert = \"\" }", tls, false),
+        ("tls { ca_cert = \"x\" enabled = false }", tls, false),
+        ("tls { verify = true }", https, true),
+        ("address = \"https://c:1\"", https, true),
+        ("address = \"http://c:1\"", https, false),
+        ("auth { username = \"u\" }", auth, true),
+        ("auth { }", auth, false),
+        ("auth { enabled = false password = \"p\" }", auth, false),
+    ];
+    for (text, is_on, expected) in cases {
+        let config = config(&format!("consul {{ {text} }}"));
+        assert_eq!(is_on(&config), expected, "{text}");
     }
-    for text in ["", "ca_cert = \"\"", "ca_cert = \"x\" enabled = false"] {
-        assert!(
-            !config(&format!("consul {{ tls {{ {text} }} }}"))
-                .consul
-                .tls
-                .enabled,
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn https_follows_from_tls_or_address() {
-    assert!(config("consul { tls { verify = true } }").consul.https);
-    assert!(config("consul { address = \"https://c:1\" }").consul.https);
-    assert!(!config("consul { address = \"http://c:1\" }").consul.https);
 }
 
 #[test]
@@ -215,23 +171,6 @@ fn licenses_are_read_and_of_no_use() {
         license { auto_retrieval { enabled = "yes" } } #~ `license.auto_retrieval.enabled` must be true or false
     "#;
     assert_problems(cases);
-}
-
-#[test]
-fn basic_authentication_is_on_if_given() {
-    assert!(
-        config("consul { auth { username = \"u\" } }")
-            .consul
-            .auth
-            .is_some()
-    );
-    assert!(config("consul { auth { } }").consul.auth.is_none());
-    assert!(
-        config("consul { auth { enabled = false password = \"p\" } }")
-            .consul
-            .auth
-            .is_none()
-    );
 }
 
 #[test]

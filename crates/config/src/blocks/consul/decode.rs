@@ -1,7 +1,5 @@
 //! Reads the `consul` block.
 
-use std::path::Path;
-
 use secrecy::SecretString;
 
 use crate::blocks::client_tls::{EnabledBy, decode_client_tls};
@@ -9,10 +7,12 @@ use crate::blocks::consul::{
     BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration, without_slash,
 };
 use crate::blocks::environment::{Environment, Setting};
-use crate::blocks::transport::decode_transport;
+use crate::blocks::transport::Transport;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::token_file::read_token;
+use crate::keys::{Keyed, Keys, read};
+use crate::report::location::Located;
 use crate::report::sink::Sink;
 
 const DEFAULT_ADDRESS: &str = "localhost:8500";
@@ -26,7 +26,6 @@ const DEFAULT_SERVICE_NAME: &str = "consul-terraform-sync";
 pub(crate) fn decode_consul<'a>(
     block: Option<Block<'a>>,
     environment: Environment<'_>,
-    current_dir: &Path,
     own_api: &str,
     sink: &'a Sink,
 ) -> ConsulConfig {
@@ -43,7 +42,7 @@ pub(crate) fn decode_consul<'a>(
     };
     let address = without_slash(address);
     let written = block.text("token");
-    let token = token_from_file(environment, current_dir, sink)
+    let token = token_from_file(environment, sink)
         .or(written)
         .or_else(|| environment.text(Setting::CONSUL_TOKEN));
     let auth = decode_auth(block.block("auth")).or_else(|| {
@@ -52,13 +51,14 @@ pub(crate) fn decode_consul<'a>(
         Some(BasicAuth { username, password })
     });
     let tls = decode_client_tls(&mut block, EnabledBy::Contents, environment.consul_tls());
-    let transport = decode_transport(&mut block);
+    let transport = read(Transport::default(), block.block_or_empty("transport"));
     let kv_path = block
         .text("kv_path")
         .unwrap_or_else(|| DEFAULT_KV_PATH.to_owned());
     let hold_filtered = block.flag("hold_filtered").unwrap_or(false);
     warn_of_namespace(&mut block);
-    let service_registration = decode_registration(&mut block, own_api);
+    let registration = block.block_or_empty("service_registration");
+    let service_registration = read(default_registration(own_api), registration);
     block.finish();
     let https = tls.enabled
         || address.to_ascii_lowercase().starts_with("https://")
@@ -92,13 +92,9 @@ fn warn_of_namespace(block: &mut Block<'_>) {
     }
 }
 
-fn token_from_file(
-    environment: Environment<'_>,
-    current_dir: &Path,
-    sink: &Sink,
-) -> Option<String> {
+fn token_from_file(environment: Environment<'_>, sink: &Sink) -> Option<String> {
     let (variable, path) = environment.file(Setting::CONSUL_TOKEN_FILE)?;
-    match read_token(&current_dir.join(&path)) {
+    match read_token(&sink.current_dir.join(&path)) {
         Ok(token) => Some(token).filter(|token| !token.is_empty()),
         Err(error) => {
             let path = path.display();
@@ -123,38 +119,42 @@ fn decode_auth(block: Option<Block<'_>>) -> Option<BasicAuth> {
     })
 }
 
-fn decode_registration(consul: &mut Block<'_>, own_api: &str) -> ServiceRegistration {
-    let mut block = consul.block_or_empty("service_registration");
-    let registration = ServiceRegistration {
-        enabled: block.flag("enabled").unwrap_or(true),
-        service_name: block
-            .text("service_name")
-            .unwrap_or_else(|| DEFAULT_SERVICE_NAME.to_owned()),
-        address: block.text("address").unwrap_or_default(),
-        namespace: block.text("namespace").unwrap_or_default(),
-        default_check: decode_check(block.block("default_check"), own_api),
-    };
-    block.finish();
-    registration
+fn default_registration(own_api: &str) -> ServiceRegistration {
+    ServiceRegistration {
+        enabled: true,
+        service_name: DEFAULT_SERVICE_NAME.to_owned(),
+        address: String::new(),
+        namespace: String::new(),
+        default_check: DefaultCheck {
+            enabled: true,
+            address: own_api.to_owned(),
+        },
+    }
 }
 
-fn decode_check(block: Option<Block<'_>>, own_api: &str) -> DefaultCheck {
-    let mut check = DefaultCheck {
-        enabled: true,
-        address: own_api.to_owned(),
-    };
-    let Some(mut block) = block else { return check };
-    check.enabled = block.flag("enabled").unwrap_or(true);
-    if let Some(written) = block.take("address", coerce::text)
-        && !written.value.is_empty()
-    {
-        if let Err(message) = check_url(&written.value) {
-            block.sink().error(&written.place, message);
-        }
-        check.address = written.value;
+impl Keyed for ServiceRegistration {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.flag("enabled", &mut self.enabled);
+        keys.text("service_name", &mut self.service_name);
+        keys.text("address", &mut self.address);
+        keys.text("namespace", &mut self.namespace);
+        keys.block("default_check", &mut self.default_check);
     }
-    block.finish();
-    check
+}
+
+impl Keyed for DefaultCheck {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.flag("enabled", &mut self.enabled);
+        keys.text_of("address", &mut self.address, decode_check_url);
+    }
+}
+
+fn decode_check_url(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+    let written = block.filled_text(name)?;
+    if let Err(message) = check_url(&written.value) {
+        block.sink().error(&written.place, message);
+    }
+    Some(written)
 }
 
 fn check_url(text: &str) -> Result<(), String> {

@@ -1,13 +1,12 @@
 //! Which engine runs, and where one that is missing comes from (docs/configuration.md#engine).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cts_core::EngineKind;
 use http::Uri;
 
 use crate::blocks::driver::version::{ExactVersion, dotted};
 use crate::decode::block::Block;
-use crate::decode::path::clean;
 use crate::report::location::Located;
 
 /// Where releases of the engine come from.
@@ -21,62 +20,58 @@ pub struct ReleaseSource {
 }
 
 /// Reads `engine`.
-pub(crate) fn decode_engine(block: &mut Block<'_>) -> EngineKind {
-    let Some(Located { value, place }) = block.filled_text("engine") else {
-        return EngineKind::default();
-    };
-    EngineKind::from_driver(&value).unwrap_or_else(|| {
-        let message = format!("`engine` must be `terraform` or `opentofu`, not {value:?}");
-        block.sink().error(&place, message);
-        EngineKind::default()
+pub(crate) fn decode_engine(
+    block: &mut Block<'_>,
+    name: &'static str,
+) -> Option<Located<EngineKind>> {
+    let written = block.filled_text(name)?;
+    block.sink().checked(written, |engine| {
+        let refusal = || format!("`engine` must be `terraform` or `opentofu`, not {engine:?}");
+        EngineKind::from_driver(&engine).ok_or_else(refusal)
     })
 }
 
 /// Reads `version`. A version that is newer than what cts is tested with is a warning.
 pub(crate) fn decode_version(
     block: &mut Block<'_>,
+    name: &'static str,
     engine: EngineKind,
 ) -> Option<Located<ExactVersion>> {
-    let Located { value, place } = block.filled_text("version")?;
-    match ExactVersion::read(&value, engine) {
-        Ok(version) => {
-            if !version.is_tested(engine) {
-                let message = format!(
-                    "cts is not tested with {} {version}, which is newer than {}",
-                    engine.title(),
-                    dotted(&engine.newest_tested()),
-                );
-                block.sink().warning(&place, message);
-            }
-            Some(Located {
-                value: version,
-                place,
-            })
-        }
-        Err(reason) => {
-            block.sink().error(&place, reason.to_string());
-            None
-        }
+    let (written, sink) = (block.filled_text(name)?, block.sink());
+    let version = sink.checked(written, |text| ExactVersion::read(&text, engine))?;
+    if !version.value.is_tested(engine) {
+        let message = format!(
+            "cts is not tested with {} {}, which is newer than {}",
+            engine.title(),
+            version.value,
+            dotted(&engine.newest_tested()),
+        );
+        sink.warning(&version.place, message);
     }
+    Some(version)
 }
 
-/// Reads `releases_url` and `release_keys`. The keys are read where something is installed.
-pub(crate) fn decode_source(block: &mut Block<'_>, current_dir: &Path) -> ReleaseSource {
-    let url = block.filled_text("releases_url");
-    if let Some(url) = &url
-        && let Some(reason) = unusable(&url.value)
-    {
+/// Reads `releases_url`.
+pub(crate) fn decode_url(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+    let url = block.filled_text(name)?;
+    if let Some(reason) = unusable(&url.value) {
         let message = format!("`releases_url` {reason}");
         block.sink().error(&url.place, message);
     }
-    let keys = block.items("release_keys").into_iter();
-    ReleaseSource {
-        url: url.map(|url| url.value.trim_end_matches('/').to_owned()),
-        keys: keys
-            .filter(|path| !path.value.is_empty())
-            .map(|path| clean(&current_dir.join(path.value)))
-            .collect(),
-    }
+    Some(url.map(|url| url.trim_end_matches('/').to_owned()))
+}
+
+/// Reads `release_keys`, the paths of the keys. The keys are read where something is installed.
+pub(crate) fn decode_keys(
+    block: &mut Block<'_>,
+    name: &'static str,
+) -> Option<Located<Vec<PathBuf>>> {
+    let paths = block.list(name)?;
+    Some(paths.map(|paths| {
+        let paths = paths.into_iter().filter(|path| !path.value.is_empty());
+        let paths = paths.map(|path| block.sink().absolute(path.value));
+        paths.collect()
+    }))
 }
 
 /// The error in the address of a release site. The address is shown in logs, so it must hold no password.

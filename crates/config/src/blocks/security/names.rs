@@ -1,35 +1,13 @@
-//! Lists of hosts and of origins.
+//! Hosts and origins.
 
 use url::Url;
 
-use crate::decode::block::Block;
-use crate::decode::coerce;
-
-/// Reads a list; each text that `read` does not take is an error.
-pub(crate) fn decode_names(
-    block: &mut Block<'_>,
-    name: &'static str,
-    read: fn(&str) -> Option<String>,
-    problem: &str,
-) -> Vec<String> {
-    let mut names = Vec::new();
-    for text in block.items(name) {
-        if let Some(read) = read(&text.value) {
-            names.push(read);
-        } else {
-            let message = format!(
-                "{} in `{}` is {problem}",
-                coerce::quoted(&text.value),
-                block.path_of(name)
-            );
-            block.sink().error(&text.place, message);
-        }
-    }
-    names
+/// A host without a port, in small letters.
+pub(crate) fn host(text: &str) -> Result<String, &'static str> {
+    read_host(text).ok_or("is no host name such as \"cts.example\", without scheme and port")
 }
 
-/// A host without a port, in small letters.
-pub(crate) fn host(text: &str) -> Option<String> {
+fn read_host(text: &str) -> Option<String> {
     let url = Url::parse(&format!("http://{text}/")).ok()?;
     let is_host = url.port().is_none() && url.username().is_empty() && url.path() == "/";
     let has_port = text
@@ -43,7 +21,13 @@ pub(crate) fn host(text: &str) -> Option<String> {
 }
 
 /// As browsers write it: small letters, and no port that is the usual one.
-pub(crate) fn origin(text: &str) -> Option<String> {
+pub(crate) fn origin(text: &str) -> Result<String, &'static str> {
+    const REFUSAL: &str =
+        "is no origin such as \"https://ops.example\" or \"http://ops.example:8080\"";
+    read_origin(text).ok_or(REFUSAL)
+}
+
+fn read_origin(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     let is_origin = matches!(url.scheme(), "http" | "https")
         && url.path() == "/"
@@ -71,7 +55,7 @@ mod tests {
             ("user@cts.example", None),
             ("", None),
         ] {
-            assert_eq!(host(text).as_deref(), expected, "{text}");
+            assert_eq!(read_host(text).as_deref(), expected, "{text}");
         }
         for (text, expected) in [
             ("https://ops.example", Some("https://ops.example")),
@@ -84,7 +68,7 @@ mod tests {
             ("*", None),
             ("null", None),
         ] {
-            assert_eq!(origin(text).as_deref(), expected, "{text}");
+            assert_eq!(read_origin(text).as_deref(), expected, "{text}");
         }
     }
 }

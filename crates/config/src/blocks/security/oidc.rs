@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_core::access::Role;
+use serde_json::{Map, Value};
 use url::Url;
 
-use crate::decode::block::Block;
-use crate::decode::coerce;
+use crate::decode::block::{Block, filled_text};
+use crate::keys::{Keyed, Keys, read};
+use crate::report::location::Located;
 
-const DEFAULT_SKEW: Duration = Duration::from_mins(1);
 const SKEW_LIMITS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(10);
 
 /// An issuer of tokens.
@@ -33,13 +34,46 @@ pub struct OidcConfig {
     pub ca_cert: Option<PathBuf>,
 }
 
-pub(crate) fn decode_issuers(blocks: Vec<Block<'_>>, current_dir: &Path) -> Vec<OidcConfig> {
+impl Default for OidcConfig {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            audience: Vec::new(),
+            name_claim: "sub".to_owned(),
+            role_claim: "roles".to_owned(),
+            roles: BTreeMap::new(),
+            clock_skew: Duration::from_mins(1),
+            ca_cert: None,
+        }
+    }
+}
+
+impl Keyed for OidcConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.text_of("issuer", &mut self.issuer, decode_issuer);
+        keys.key("audience", &mut self.audience, decode_audience, |names| {
+            Some(names.clone())
+        });
+        keys.text_of("name_claim", &mut self.name_claim, filled_text);
+        keys.text_of("role_claim", &mut self.role_claim, filled_text);
+        keys.key("roles", &mut self.roles, decode_roles, |roles| {
+            let roles = roles.iter();
+            let roles = roles.map(|(value, role)| (value.clone(), role.as_str().into()));
+            Some(roles.collect::<Map<String, Value>>())
+        });
+        keys.duration("clock_skew", &mut self.clock_skew, &SKEW_LIMITS);
+        keys.path("ca_cert", &mut self.ca_cert);
+    }
+}
+
+pub(crate) fn decode_issuers(blocks: Vec<Block<'_>>) -> Vec<OidcConfig> {
     let mut issuers: Vec<OidcConfig> = Vec::new();
     for block in blocks {
         let (sink, place) = (block.sink(), block.place().cloned());
-        let Some(issuer) = decode_issuer(block, current_dir) else {
+        let issuer = read(OidcConfig::default(), block);
+        if issuer.issuer.is_empty() {
             continue;
-        };
+        }
         let mut others = issuers.iter();
         if let Some(place) = place
             && others.any(|other| other.issuer == issuer.issuer)
@@ -52,63 +86,45 @@ pub(crate) fn decode_issuers(blocks: Vec<Block<'_>>, current_dir: &Path) -> Vec<
     issuers
 }
 
-fn decode_issuer(mut block: Block<'_>, current_dir: &Path) -> Option<OidcConfig> {
-    let issuer = block.filled_text("issuer");
-    if issuer.is_none() {
+fn decode_issuer(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+    let issuer = block.filled_text(name);
+    let Some(written) = &issuer else {
         block.missing("an `oidc` block needs `issuer`, the URL of the issuer");
+        return None;
+    };
+    if !is_issuer(&written.value) {
+        let problem = "is no URL of an issuer: it begins with https:// (http:// only for this machine) and has no query";
+        block.refuse(name, written, problem);
     }
-    if let Some(issuer) = &issuer
-        && !is_issuer(&issuer.value)
-    {
-        let message = format!(
-            "{} in `{}` is no URL of an issuer: it begins with https:// (http:// only for this machine) and has no query",
-            coerce::quoted(&issuer.value),
-            block.path_of("issuer")
-        );
-        block.sink().error(&issuer.place, message);
+    issuer
+}
+
+fn decode_audience(block: &mut Block<'_>, name: &'static str) -> Option<Located<Vec<String>>> {
+    let list = block.list(name);
+    let mut audience = list.iter().flat_map(|list| &list.value).peekable();
+    if audience.peek().is_none() {
+        block.missing("an `oidc` block needs `audience`: tokens for others must not be accepted");
     }
-    let audience = block.items("audience");
-    if let Some(empty) = audience.iter().find(|audience| audience.value.is_empty()) {
+    if let Some(empty) = audience.find(|audience| audience.value.is_empty()) {
         let message = "`audience` of an `oidc` block has an empty text";
         block.sink().error(&empty.place, message);
     }
-    if audience.is_empty() {
-        block.missing("an `oidc` block needs `audience`: tokens for others must not be accepted");
-    }
-    let written = block.text_map("roles");
-    if written.is_empty() {
+    Some(list?.map(|texts| texts.into_iter().map(|text| text.value).collect()))
+}
+
+fn decode_roles(
+    block: &mut Block<'_>,
+    name: &'static str,
+) -> Option<Located<BTreeMap<String, Role>>> {
+    let written = block.text_map(name);
+    if written.as_ref().is_none_or(|roles| roles.value.is_empty()) {
         block.missing("an `oidc` block needs `roles`: values of the claim and the role of each");
     }
-    let mut roles = BTreeMap::new();
-    for (value, role) in written {
-        match role.value.parse::<Role>() {
-            Ok(role) => {
-                roles.insert(value, role);
-            }
-            Err(error) => block.sink().error(&role.place, error.to_string()),
-        }
-    }
-    let mut text = |name: &'static str, default: &str| {
-        let written = block.filled_text(name);
-        written.map_or_else(|| default.to_owned(), |text| text.value)
+    let read = |(value, role): (String, Located<String>)| {
+        let role = block.sink().checked(role, |role| role.parse::<Role>())?;
+        Some((value, role.value))
     };
-    let name_claim = text("name_claim", "sub");
-    let role_claim = text("role_claim", "roles");
-    let clock_skew = block.duration_within("clock_skew", &SKEW_LIMITS);
-    let ca_cert = block.path("ca_cert", current_dir);
-    block.finish();
-    Some(OidcConfig {
-        issuer: issuer?.value,
-        audience: audience
-            .into_iter()
-            .map(|audience| audience.value)
-            .collect(),
-        name_claim,
-        role_claim,
-        roles,
-        clock_skew: clock_skew.unwrap_or(DEFAULT_SKEW),
-        ca_cert,
-    })
+    Some(written?.map(|roles| roles.into_iter().filter_map(read).collect()))
 }
 
 /// Keys must not be read over a network in plain text.

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use cts_core::hidden::HIDDEN;
 use http::{HeaderName, HeaderValue, Uri};
 use secrecy::SecretString;
+use serde_json::Map;
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::keys::{Keyed, Keys};
+use crate::report::location::Located;
 
-const DEFAULT_INTERVAL: Duration = Duration::from_mins(1);
 const INTERVAL_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(1);
 
 /// A collector that speaks OTLP over gRPC.
@@ -31,7 +34,7 @@ pub struct OtlpConfig {
 }
 
 /// The exported signals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtlpSignals {
     /// `metrics`.
     pub metrics: bool,
@@ -41,9 +44,31 @@ pub struct OtlpSignals {
     pub logs: bool,
 }
 
+impl Default for OtlpSignals {
+    fn default() -> Self {
+        Self {
+            metrics: true,
+            traces: true,
+            logs: false,
+        }
+    }
+}
+
+impl Default for OtlpConfig {
+    fn default() -> Self {
+        Self {
+            endpoint: String::new(),
+            signals: OtlpSignals::default(),
+            interval: Duration::from_mins(1),
+            headers: BTreeMap::new(),
+            ca_cert: None,
+        }
+    }
+}
+
 impl OtlpSignals {
     /// The names of the exported signals, as they are written.
-    pub(crate) fn names(self) -> Vec<String> {
+    fn names(self) -> Vec<String> {
         let all = [
             ("metrics", self.metrics),
             ("traces", self.traces),
@@ -54,35 +79,33 @@ impl OtlpSignals {
     }
 }
 
-/// `None` if the block has no endpoint, which is reported.
-pub(super) fn decode_otlp(mut block: Block<'_>, current_dir: &Path) -> Option<OtlpConfig> {
-    let endpoint = decode_endpoint(&mut block);
-    let signals = decode_signals(&mut block);
-    let interval = block.duration_within("interval", &INTERVAL_LIMITS);
-    let headers = decode_headers(&mut block);
-    let ca_cert = block.path("ca_cert", current_dir);
-    block.finish();
-    Some(OtlpConfig {
-        endpoint: endpoint?,
-        signals,
-        interval: interval.unwrap_or(DEFAULT_INTERVAL),
-        headers,
-        ca_cert,
-    })
+impl Keyed for OtlpConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.text_of("endpoint", &mut self.endpoint, decode_endpoint);
+        keys.key("signals", &mut self.signals, decode_signals, |signals| {
+            Some(signals.names())
+        });
+        keys.duration("interval", &mut self.interval, &INTERVAL_LIMITS);
+        keys.block_of("headers", &mut self.headers, decode_headers, |headers| {
+            let names = headers.keys().cloned();
+            let members = names.map(|name| (name, HIDDEN.into()));
+            (!headers.is_empty()).then(|| members.collect::<Map<_, _>>().into())
+        });
+        keys.path("ca_cert", &mut self.ca_cert);
+    }
 }
 
-fn decode_endpoint(block: &mut Block<'_>) -> Option<String> {
-    const KEY: &str = "endpoint";
-    if !block.has(KEY) {
-        block.required_text(KEY);
+fn decode_endpoint(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+    if !block.has(name) {
+        block.required_text(name);
         return None;
     }
-    let written = block.take(KEY, coerce::text)?;
+    let written = block.take(name, coerce::text)?;
     if let Err(reason) = check_endpoint(&written.value) {
-        let message = format!("`{}` {reason}", block.path_of(KEY));
+        let message = format!("`{}` {reason}", block.path_of(name));
         block.sink().error(&written.place, message);
     }
-    Some(written.value)
+    Some(written)
 }
 
 /// The reason quotes nothing of the text, which may have a password in it.
@@ -111,45 +134,32 @@ fn check_endpoint(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn decode_signals(block: &mut Block<'_>) -> OtlpSignals {
-    const KEY: &str = "signals";
-    if !block.has(KEY) {
-        return OtlpSignals {
-            metrics: true,
-            traces: true,
-            logs: false,
-        };
-    }
-    let mut signals = OtlpSignals::default();
-    for signal in block.items(KEY) {
-        match signal.value.as_str() {
-            "metrics" => signals.metrics = true,
-            "traces" => signals.traces = true,
-            "logs" => signals.logs = true,
-            _ => {
-                let message = format!(
-                    "{} in `{}` is none of \"metrics\", \"traces\" and \"logs\"",
-                    coerce::quoted(&signal.value),
-                    block.path_of(KEY)
-                );
-                block.sink().error(&signal.place, message);
-            }
+fn decode_signals(block: &mut Block<'_>, name: &'static str) -> Option<Located<OtlpSignals>> {
+    let written = block.checked_list(name, |signal| match signal {
+        "metrics" | "traces" | "logs" => Ok(signal.to_owned()),
+        _ => Err("is none of \"metrics\", \"traces\" and \"logs\"".to_owned()),
+    })?;
+    Some(written.map(|names| {
+        let has = |name: &str| names.iter().any(|other| other == name);
+        OtlpSignals {
+            metrics: has("metrics"),
+            traces: has("traces"),
+            logs: has("logs"),
         }
-    }
-    signals
+    }))
 }
 
-fn decode_headers(block: &mut Block<'_>) -> BTreeMap<String, SecretString> {
-    const KEY: &str = "headers";
+fn decode_headers(block: &mut Block<'_>, name: &'static str) -> BTreeMap<String, SecretString> {
     let mut headers = BTreeMap::new();
-    for (name, value) in block.text_map(KEY) {
-        let valid_name = HeaderName::try_from(name.as_str()).is_ok();
+    let written = block.text_map(name).map(|headers| headers.value);
+    for (header, value) in written.unwrap_or_default() {
+        let valid_name = HeaderName::try_from(header.as_str()).is_ok();
         if !valid_name || HeaderValue::try_from(value.value.as_str()).is_err() {
-            let path = block.path_of(KEY);
-            let message = format!("{} in `{path}` is no header", coerce::quoted(&name));
+            let path = block.path_of(name);
+            let message = format!("{} in `{path}` is no header", coerce::quoted(&header));
             block.sink().error(&value.place, message);
         }
-        headers.insert(name.to_ascii_lowercase(), SecretString::from(value.value));
+        headers.insert(header.to_ascii_lowercase(), SecretString::from(value.value));
     }
     headers
 }

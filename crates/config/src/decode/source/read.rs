@@ -36,14 +36,9 @@ struct Fault {
 }
 
 /// Reads the file; faults are reported. `order` is that of the file among all.
-pub(super) fn read(
-    path: &Path,
-    order: usize,
-    current_dir: &Path,
-    sink: &Sink,
-) -> Option<ParsedFile> {
+pub(super) fn read(path: &Path, order: usize, sink: &Sink) -> Option<ParsedFile> {
     let name = path.display().to_string();
-    let mut bytes = match read_bytes(&current_dir.join(path)) {
+    let mut bytes = match read_bytes(&sink.current_dir.join(path)) {
         Ok(bytes) => bytes,
         Err(error) => {
             sink.error_outside(format!("cannot read {name}: {error}"));
