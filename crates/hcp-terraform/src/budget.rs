@@ -22,17 +22,6 @@ pub trait Budget: Debug + Send + Sync {
     fn limited(&self, pause: Duration);
 }
 
-/// Every request may be sent at once.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unlimited;
-
-#[async_trait]
-impl Budget for Unlimited {
-    async fn permit(&self) {}
-
-    fn limited(&self, _pause: Duration) {}
-}
-
 /// A token bucket for one process: `burst` requests at once, then one after each interval, in the order of their
 /// arrival. A refusal by the server pauses all.
 #[derive(Debug)]

@@ -49,11 +49,8 @@ struct Errors {
 #[serde(untagged)]
 enum Reported {
     Object {
-        #[serde(default)]
         title: Option<String>,
-        #[serde(default)]
         detail: Option<String>,
-        #[serde(default)]
         source: Option<Source>,
     },
     Text(String),
@@ -61,7 +58,6 @@ enum Reported {
 
 #[derive(Deserialize)]
 struct Source {
-    #[serde(default)]
     pointer: Option<String>,
 }
 
@@ -84,22 +80,15 @@ pub(crate) fn details(body: &[u8], hidden: &SecretString) -> Vec<Detail> {
         },
     };
     if let Ok(known) = serde_json::from_slice::<Errors>(body) {
-        return known
-            .errors
-            .into_iter()
-            .take(MOST_DETAILS)
-            .map(detail)
-            .collect();
+        let errors = known.errors.into_iter().take(MOST_DETAILS);
+        return errors.map(detail).collect();
     }
     // A proxy's page, for instance.
     let text = String::from_utf8_lossy(body);
     if text.trim().is_empty() {
         return Vec::new();
     }
-    vec![Detail {
-        title: shown(Some(text.into_owned())),
-        ..Detail::default()
-    }]
+    vec![detail(Reported::Text(text.into_owned()))]
 }
 
 fn shown(text: &str, hidden: &SecretString) -> String {

@@ -1,14 +1,13 @@
 //! The service discovery document: it names the base of the API, which may be on another host.
 
-use reqwest::{Method, Url};
-use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::call::Call;
+use reqwest::{Method, Url};
+use serde_json::Value;
+
 use crate::error::ApiError;
 use crate::problem::ProtocolProblem;
-use crate::request::{Access, Content, LONGEST_JSON, Repeat, Request};
+use crate::request::{Access, Request};
 use crate::server::{Server, decode};
 use crate::transport::Transport;
 
@@ -17,29 +16,16 @@ const PATH: &str = "/.well-known/terraform.json";
 /// Name of the service in the document.
 const SERVICE: &str = "tfe.v2";
 
-/// Services by their names. Other services have other forms.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Services(BTreeMap<String, Value>);
-
 impl Server {
     /// Reads the base of the API. The token is not sent.
     pub(crate) async fn read_base(&self) -> Result<Url, ApiError> {
         let mut url = self.address().clone();
         url.set_path(PATH);
-        let request = Request {
-            call: Call::new(&Method::GET, &url),
-            method: Method::GET,
-            url,
-            access: Access::Open,
-            content: Content::None,
-            repeat: Repeat::Safe,
-            longest: LONGEST_JSON,
-            timeout: self.limits().timeout,
-        };
+        let request = Request::new(Method::GET, url, Access::Open, self.limits().timeout);
         let answer = self.exchange(&request).await?;
-        let services: Services = decode(&request, &answer)?;
-        let base = services.0.get(SERVICE).and_then(Value::as_str);
+        // Other services have other forms.
+        let services: BTreeMap<String, Value> = decode(&request, &answer)?;
+        let base = services.get(SERVICE).and_then(Value::as_str);
         let base = base.and_then(|base| base_url(&answer.url, base, self.transport()));
         base.ok_or_else(|| ApiError::Protocol {
             call: request.call,

@@ -1,9 +1,10 @@
 //! Shapes of JSON:API.
 
 use std::fmt::Display;
+use std::ops::Deref;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 /// A document with one object.
@@ -12,39 +13,67 @@ pub(crate) struct Document<T> {
     pub(crate) data: T,
 }
 
-/// An object of the server.
-#[derive(Deserialize)]
-#[serde(bound = "A: DeserializeOwned, R: DeserializeOwned")]
-pub(crate) struct Resource<A, R = IgnoredAny> {
-    pub(crate) id: String,
-    pub(crate) attributes: A,
-    pub(crate) relationships: Option<R>,
+/// An object of the server, as it was when it was read. Dereferences to its attributes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(bound = "A: DeserializeOwned, R: Default + DeserializeOwned")]
+pub struct Resource<A, R = IgnoredAny> {
+    /// Id, such as `run-…`.
+    pub id: String,
+    /// Attributes.
+    pub attributes: A,
+    /// Related objects.
+    #[serde(default, deserialize_with = "or_default")]
+    pub relationships: R,
 }
 
-/// A relationship to one object, or to none.
-#[derive(Deserialize)]
-pub(crate) struct Linkage {
-    #[serde(default)]
-    data: Option<Identifier>,
-}
+impl<A, R> Deref for Resource<A, R> {
+    type Target = A;
 
-#[derive(Deserialize)]
-struct Identifier {
-    #[serde(rename = "type")]
-    kind: String,
-    id: String,
-}
-
-impl Linkage {
-    /// Type and id at the other end.
-    pub(crate) fn into_identifier(self) -> Option<(String, String)> {
-        self.data.map(|found| (found.kind, found.id))
+    fn deref(&self) -> &A {
+        &self.attributes
     }
 }
 
-/// The id at the other end of a relationship.
-pub(crate) fn id_of(linkage: Option<Linkage>) -> Option<String> {
-    Some(linkage?.data?.id)
+/// A relationship to one object, or to none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Option<Linkage>")]
+pub struct Related(pub Option<Identifier>);
+
+/// Type and id of an object, such as `users` and `user-…`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Identifier {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Id.
+    pub id: String,
+}
+
+#[derive(Deserialize)]
+struct Linkage {
+    data: Option<Identifier>,
+}
+
+impl From<Option<Linkage>> for Related {
+    fn from(linkage: Option<Linkage>) -> Self {
+        Self(linkage.and_then(|linkage| linkage.data))
+    }
+}
+
+impl Related {
+    /// Id of the object.
+    pub fn id(&self) -> Option<&str> {
+        self.0.as_ref().map(|object| object.id.as_str())
+    }
+}
+
+/// Reads a member, and its default in place of null, which some servers send.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// A document with one object of the caller.

@@ -28,17 +28,14 @@ impl Server {
             if request.access == Access::Token {
                 self.budget().permit().await;
             }
-            let (error, named, is_limited) = match self.send(request).await {
+            let (error, named) = match self.send(request).await {
                 Ok(answer) => return Ok(answer),
                 Err(Verdict::Final(error)) => return Err(error),
-                Err(Verdict::Again {
-                    error,
-                    pause,
-                    is_limited,
-                }) => (error, pause, is_limited),
+                Err(Verdict::Again { error, pause }) => (error, pause),
             };
-            if let (true, Access::Token, Some(pause)) = (is_limited, request.access, named) {
-                self.budget().limited(pause);
+            if let (ApiError::RateLimited { pause, .. }, Access::Token) = (&*error, request.access)
+            {
+                self.budget().limited(*pause);
             }
             let pause = match named {
                 Some(pause) => pause.saturating_add(Duration::from_millis(fastrand::u64(JITTER))),

@@ -17,7 +17,6 @@
 //! caller reads before it repeats. A dropped wait for a permit uses none.
 #![warn(missing_docs)]
 
-mod agent_pools;
 mod budget;
 mod call;
 mod configuration_versions;
@@ -29,8 +28,6 @@ mod exchange;
 mod logs;
 mod organizations;
 mod pages;
-mod ping;
-mod plans;
 mod policies;
 mod problem;
 mod redirection;
@@ -38,7 +35,6 @@ mod request;
 mod run;
 mod run_events;
 mod run_phase;
-mod run_status;
 mod run_variable;
 mod runs;
 mod server;
@@ -46,38 +42,32 @@ mod settings;
 mod signed_url;
 mod state_versions;
 mod tags;
-mod text_enum;
 mod transport;
 mod variables;
 mod verdict;
-mod workspace_attributes;
+mod word;
 mod workspaces;
 
-pub use agent_pools::AgentPool;
-pub use budget::{Budget, LocalBudget, Unlimited};
+pub use budget::{Budget, LocalBudget};
 pub use call::Call;
-pub use configuration_versions::{
-    ConfigurationVersion, ConfigurationVersionStatus, NewConfigurationVersion,
-};
+pub use configuration_versions::{ConfigurationVersion, ConfigurationVersionAttributes};
 pub use details::{Detail, Refusal};
+pub use document::{Identifier, Related, Resource};
 pub use error::{ApiError, SettingsError};
 pub use logs::LogPiece;
-pub use organizations::Entitlements;
-pub use ping::{Ping, Product};
-pub use plans::{Apply, Plan, StageStatus};
+pub use organizations::{AgentPool, AgentPoolAttributes};
 pub use policies::PolicyResult;
 pub use problem::{Failure, ProtocolProblem};
-pub use run::{Run, RunActions, RunPermissions};
+pub use run::{Run, RunActions, RunAttributes, RunRelations};
 pub use run_phase::{Approval, RunEnd, RunPhase};
-pub use run_status::RunStatus;
 pub use run_variable::RunVariable;
 pub use runs::NewRun;
 pub use server::Server;
 pub use settings::{Limits, ServerSettings};
 pub use signed_url::SignedUrl;
-pub use state_versions::{NewStateVersion, StateVersion};
-pub use variables::{
-    LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_VALUE, Variable, VariableCategory, VariableDraft,
+pub use state_versions::{NewStateVersion, StateVersion, StateVersionAttributes};
+pub use variables::{LONGEST_VALUE, Variable, VariableAttributes, VariableCategory, VariableDraft};
+pub use word::Word;
+pub use workspaces::{
+    Permissions, Workspace, WorkspaceAttributes, WorkspaceDraft, WorkspaceRelations,
 };
-pub use workspace_attributes::{ExecutionMode, Permissions, Workspace};
-pub use workspaces::WorkspaceDraft;

@@ -3,7 +3,9 @@
 //! The stream begins with the byte 0x02 and is complete with the byte 0x03. Offsets count both.
 
 use reqwest::Method;
+use serde::Deserialize;
 
+use crate::document::Resource;
 use crate::error::ApiError;
 use crate::server::Server;
 use crate::signed_url::SignedUrl;
@@ -25,7 +27,29 @@ pub struct LogPiece {
     pub is_last: bool,
 }
 
+/// A plan or an apply, as far as its log needs it.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Stage {
+    log_read_url: Option<SignedUrl>,
+}
+
 impl Server {
+    /// Finds the log of a plan.
+    pub async fn plan_log(&self, id: &str) -> Result<Option<SignedUrl>, ApiError> {
+        self.log(&["plans", id]).await
+    }
+
+    /// Finds the log of an apply.
+    pub async fn apply_log(&self, id: &str) -> Result<Option<SignedUrl>, ApiError> {
+        self.log(&["applies", id]).await
+    }
+
+    async fn log(&self, path: &[&str]) -> Result<Option<SignedUrl>, ApiError> {
+        let stage: Resource<Stage> = self.get(path).await?;
+        Ok(stage.attributes.log_read_url)
+    }
+
     /// Reads a log from `offset` on, at most `limit` bytes.
     pub async fn log_piece(
         &self,
@@ -34,7 +58,8 @@ impl Server {
         limit: u32,
     ) -> Result<LogPiece, ApiError> {
         let longest = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut request = self.signed(Method::GET, log, longest.saturating_add(MARKERS))?;
+        let mut request = self.signed(Method::GET, log)?;
+        request.longest = longest.saturating_add(MARKERS);
         request
             .url
             .query_pairs_mut()

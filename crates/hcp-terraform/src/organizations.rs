@@ -1,45 +1,38 @@
-//! Organizations.
-
-use std::collections::BTreeMap;
+//! Organizations and their agent pools.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
 use crate::document::Resource;
 use crate::error::ApiError;
 use crate::server::Server;
 
-/// Features that an organization may use.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Resource<BTreeMap<String, Value>>")]
-pub struct Entitlements {
-    features: BTreeMap<String, bool>,
-}
+/// Agents that execute runs.
+pub type AgentPool = Resource<AgentPoolAttributes>;
 
-impl From<Resource<BTreeMap<String, Value>>> for Entitlements {
-    fn from(resource: Resource<BTreeMap<String, Value>>) -> Self {
-        let features = resource.attributes.into_iter();
-        Self {
-            features: features
-                .filter_map(|(name, value)| Some((name, value.as_bool()?)))
-                .collect(),
-        }
-    }
-}
-
-impl Entitlements {
-    /// Whether the organization may use a feature, such as `operations` or `agents`; `None` if the server
-    /// does not say.
-    pub fn has(&self, feature: &str) -> Option<bool> {
-        self.features.get(feature).copied()
-    }
+/// Attributes of an agent pool.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AgentPoolAttributes {
+    /// Name, unique in the organization.
+    pub name: String,
 }
 
 impl Server {
-    /// Reads the features of an organization. [`ApiError::NotFound`] if it does not exist, or is not visible
-    /// with this token.
-    pub async fn entitlements(&self, organization: &str) -> Result<Entitlements, ApiError> {
-        self.get(&["organizations", organization, "entitlement-set"])
-            .await
+    /// Fails with [`ApiError::NotFound`] if an organization does not exist, or is not visible with this token.
+    pub async fn require_organization(&self, organization: &str) -> Result<(), ApiError> {
+        let path = ["organizations", organization, "entitlement-set"];
+        let _features: Resource<IgnoredAny> = self.get(&path).await?;
+        Ok(())
+    }
+
+    /// Finds the agent pool of this name. The search of the API also finds similar names, which do not count.
+    pub async fn agent_pool(
+        &self,
+        organization: &str,
+        name: &str,
+    ) -> Result<Option<AgentPool>, ApiError> {
+        let path = ["organizations", organization, "agent-pools"];
+        let pools: Vec<AgentPool> = self.list(&path, &[("q", name)]).await?;
+        Ok(pools.into_iter().find(|pool| pool.name == name))
     }
 }

@@ -9,7 +9,7 @@ use crate::problem::ProtocolProblem;
 use crate::server::{Server, decode};
 
 /// Most items of a page that the API gives.
-pub(crate) const LARGEST_PAGE: u32 = 100;
+const LARGEST_PAGE: u32 = 100;
 
 /// Most pages of a list: larger than any organization.
 const MOST_PAGES: u32 = 200;
@@ -42,7 +42,7 @@ impl Server {
         let mut items = Vec::new();
         let mut number = 1;
         loop {
-            let (page, next) = self.page(path, query, number, LARGEST_PAGE).await?;
+            let (page, next) = self.page(path, query, number).await?;
             items.extend(page);
             match next {
                 None => return Ok(items),
@@ -63,7 +63,6 @@ impl Server {
         path: &[&str],
         query: &[(&str, &str)],
         number: u32,
-        size: u32,
     ) -> Result<(Vec<T>, Option<u32>), ApiError> {
         let mut request = self.request(Method::GET, path)?;
         request
@@ -71,7 +70,7 @@ impl Server {
             .query_pairs_mut()
             .extend_pairs(query)
             .append_pair("page[number]", &number.to_string())
-            .append_pair("page[size]", &size.clamp(1, LARGEST_PAGE).to_string());
+            .append_pair("page[size]", &LARGEST_PAGE.to_string());
         let answer = self.exchange(&request).await?;
         let page: Page<T> = decode(&request, &answer)?;
         let pagination = page.meta.and_then(|meta| meta.pagination);

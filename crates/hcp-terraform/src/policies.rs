@@ -21,8 +21,6 @@ pub struct PolicyResult {
     pub name: String,
     /// Status, such as `passed`, `failed` or `soft_failed`.
     pub status: String,
-    /// Enforcement level, such as `advisory` or `mandatory`.
-    pub enforcement_level: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +38,6 @@ struct SetOutcome {
 struct Outcome {
     policy_name: Option<String>,
     status: Option<String>,
-    enforcement_level: Option<String>,
 }
 
 impl Server {
@@ -80,7 +77,6 @@ impl From<Outcome> for PolicyResult {
         Self {
             name: text(outcome.policy_name.unwrap_or_default()),
             status: text(outcome.status.unwrap_or_default()),
-            enforcement_level: outcome.enforcement_level.map(text),
         }
     }
 }
@@ -88,14 +84,13 @@ impl From<Outcome> for PolicyResult {
 /// The policies of a check, whose form is documented as subject to change: without names, the check as a whole.
 fn check_results(check: &Resource<Check>) -> Vec<PolicyResult> {
     let mut results = Vec::new();
-    if let Some(result) = &check.attributes.result {
+    if let Some(result) = &check.result {
         gather(result, &mut results);
     }
     if results.is_empty() {
         results.push(PolicyResult {
             name: excerpt(&check.id, LONGEST_TEXT),
-            status: excerpt(&check.attributes.status, LONGEST_TEXT),
-            enforcement_level: None,
+            status: excerpt(&check.status, LONGEST_TEXT),
         });
     }
     results
@@ -120,10 +115,8 @@ fn policy(policy: &Value) -> Option<PolicyResult> {
     let name = named.as_str().or_else(|| named.get("name")?.as_str())?;
     let has_passed = policy.get("result")?.as_bool()?;
     let status = if has_passed { "passed" } else { "failed" };
-    let is_advisory = policy.get("allowed-failure").and_then(Value::as_bool);
     Some(PolicyResult {
         name: excerpt(name, LONGEST_TEXT),
         status: status.to_owned(),
-        enforcement_level: (is_advisory == Some(true)).then(|| "advisory".to_owned()),
     })
 }

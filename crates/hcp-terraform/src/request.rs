@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::{Method, Url};
+use serde_json::Value;
 
 use crate::call::Call;
 
 /// Most bytes of an answer of the API.
-pub(crate) const LONGEST_JSON: usize = 10 << 20;
+const LONGEST_JSON: usize = 10 << 20;
 
 /// Credentials of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,4 +51,39 @@ pub(crate) struct Request {
     pub(crate) repeat: Repeat,
     pub(crate) longest: usize,
     pub(crate) timeout: Duration,
+}
+
+impl Request {
+    /// A request without a body, for an answer of the API. A POST is one that is never repeated.
+    pub(crate) fn new(method: Method, url: Url, access: Access, timeout: Duration) -> Self {
+        let call = match access {
+            Access::Signed => Call::signed(&method, &url),
+            Access::Token | Access::Open => Call::new(&method, &url),
+        };
+        Self {
+            call,
+            repeat: match method {
+                Method::POST => Repeat::Never,
+                _ => Repeat::Safe,
+            },
+            method,
+            url,
+            access,
+            content: Content::None,
+            longest: LONGEST_JSON,
+            timeout,
+        }
+    }
+
+    /// The request with a JSON body.
+    pub(crate) fn with(mut self, body: &Value) -> Self {
+        self.content = Content::Json(Bytes::from(body.to_string()));
+        self
+    }
+
+    /// The request as one that may be carried out twice.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.repeat = Repeat::Safe;
+        self
+    }
 }

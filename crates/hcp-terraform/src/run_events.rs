@@ -3,7 +3,7 @@
 use cts_core::excerpt;
 use serde::Deserialize;
 
-use crate::document::{Linkage, Resource, id_of};
+use crate::document::{Related, Resource};
 use crate::error::ApiError;
 use crate::server::Server;
 
@@ -19,8 +19,9 @@ struct Event {
 }
 
 #[derive(Default, Deserialize)]
-struct Relationships {
-    actor: Option<Linkage>,
+#[serde(default)]
+struct Relations {
+    actor: Related,
 }
 
 #[derive(Deserialize)]
@@ -39,11 +40,13 @@ impl Server {
     /// Reads the name of the user who has discarded or cancelled a run; `None` on servers that do not show it.
     pub async fn ended_by(&self, run_id: &str) -> Result<Option<String>, ApiError> {
         let path = ["runs", run_id, "run-events"];
-        let events: Vec<Resource<Event, Relationships>> = self.list_if_there(&path).await?;
-        let end = events.into_iter().rfind(|event| event.attributes.is_end());
-        let actor = end.and_then(|event| id_of(event.relationships?.actor));
+        let events: Vec<Resource<Event, Relations>> = self.list_if_there(&path).await?;
+        let end = events.into_iter().rfind(|event| event.is_end());
+        let actor = end
+            .as_ref()
+            .and_then(|event| event.relationships.actor.id());
         let Some(actor) = actor else { return Ok(None) };
-        let user = self.get::<Resource<User>>(&["users", &actor]).await;
+        let user = self.get::<Resource<User>>(&["users", actor]).await;
         let name = ApiError::missing(user)?.and_then(|user| user.attributes.username);
         Ok(name.map(|name| excerpt(&name, LONGEST_NAME)))
     }

@@ -1,56 +1,40 @@
 //! Runs: created, read, listed for adoption, and acted on.
 
 use reqwest::Method;
-use secrecy::ExposeSecret as _;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::document::{document, relation};
 use crate::error::ApiError;
-use crate::pages::LARGEST_PAGE;
 use crate::run::Run;
 use crate::run_variable::RunVariable;
 use crate::server::Server;
 
-/// A run to create.
-#[derive(Debug, Clone)]
+/// A run to create. The workspace decides whether the plan is applied without confirmation: an operator may have
+/// switched that off.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct NewRun<'a> {
     /// Workspace.
+    #[serde(skip)]
     pub workspace_id: &'a str,
     /// Configuration version. Without it the server would take the newest one.
+    #[serde(skip)]
     pub configuration_version_id: &'a str,
     /// Message, by which [`Server::run_with_message`] finds the run.
     pub message: &'a str,
     /// Whether it only plans.
-    pub is_plan_only: bool,
+    pub plan_only: bool,
     /// Whether it destroys all resources.
     pub is_destroy: bool,
-    /// Whether the plan is applied without confirmation; `None` leaves that to the workspace.
-    pub auto_apply: Option<bool>,
     /// Values for this run, which win over those of the workspace.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub variables: &'a [RunVariable],
 }
 
 impl NewRun<'_> {
     fn document(&self) -> Value {
-        let variables = self.variables.iter();
-        let variables: Vec<_> = variables
-            .map(|variable| {
-                let value = variable.value.expose_secret();
-                json!({ "key": variable.key, "value": value })
-            })
-            .collect();
-        let mut attributes = json!({
-            "message": self.message,
-            "plan-only": self.is_plan_only,
-            "is-destroy": self.is_destroy,
-        });
-        if let Some(auto_apply) = self.auto_apply {
-            attributes["auto-apply"] = json!(auto_apply);
-        }
-        if !variables.is_empty() {
-            attributes["variables"] = json!(variables);
-        }
-        let mut document = document("runs", attributes);
+        let mut document = document("runs", self);
         document["data"]["relationships"] = json!({
             "workspace": relation("workspaces", self.workspace_id),
             "configuration-version":
@@ -71,17 +55,9 @@ impl Server {
         self.get(&["runs", id]).await
     }
 
-    /// Lists the newest runs of a workspace, newest first, at most 100. Servers allow 30 such requests a
-    /// *minute*: not for following a run.
-    pub async fn newest_runs(&self, workspace_id: &str, count: u32) -> Result<Vec<Run>, ApiError> {
-        let path = ["workspaces", workspace_id, "runs"];
-        let (runs, _next) = self.page(&path, &[], 1, count).await?;
-        Ok(runs)
-    }
-
     /// Finds the newest run of a workspace whose message contains `part`, such as a unique id: among the newest
-    /// 100 runs, then by the search of servers that have one. Two such requests count as in
-    /// [`Server::newest_runs`]. A run that was created a moment ago may not be listed yet.
+    /// 100 runs, then by the search of servers that have one. Servers allow 30 such requests a *minute*. A run that
+    /// was created a moment ago may not be listed yet.
     pub async fn run_with_message(
         &self,
         workspace_id: &str,
@@ -89,19 +65,14 @@ impl Server {
     ) -> Result<Option<Run>, ApiError> {
         let path = ["workspaces", workspace_id, "runs"];
         let has_part = |run: &Run| run.message.contains(part);
-        let (runs, next) = self.page::<Run>(&path, &[], 1, LARGEST_PAGE).await?;
+        let (runs, next) = self.page::<Run>(&path, &[], 1).await?;
         let found = runs.into_iter().find(has_part);
         if found.is_some() || next.is_none() {
             return Ok(found);
         }
         let search = [("search[basic]", part)];
-        let (runs, _next) = self.page::<Run>(&path, &search, 1, LARGEST_PAGE).await?;
+        let (runs, _next) = self.page::<Run>(&path, &search, 1).await?;
         Ok(runs.into_iter().find(has_part))
-    }
-
-    /// Confirms the plan of a run.
-    pub async fn apply_run(&self, id: &str, comment: &str) -> Result<(), ApiError> {
-        self.act(id, "apply", comment).await
     }
 
     /// Discards a run that waits.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use cts_core::excerpt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderValue;
@@ -12,11 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::budget::Budget;
-use crate::call::Call;
 use crate::document::Document;
 use crate::error::ApiError;
 use crate::problem::ProtocolProblem;
-use crate::request::{Access, Content, LONGEST_JSON, Repeat, Request};
+use crate::request::{Access, Request};
 use crate::settings::{Limits, ServerSettings, bearer};
 use crate::transport::{Answer, Transport};
 use crate::verdict::unusable;
@@ -69,6 +67,11 @@ impl Server {
     /// URL that the paths of the API follow, with a slash at its end.
     pub const fn base(&self) -> &Url {
         &self.base
+    }
+
+    /// Succeeds if the server answers and accepts the token.
+    pub async fn ping(&self) -> Result<(), ApiError> {
+        self.order(self.request(Method::GET, &["ping"])?).await
     }
 
     pub(crate) const fn transport(&self) -> &Transport {
@@ -129,7 +132,7 @@ impl Server {
         Ok(document.data)
     }
 
-    /// A request to the API. Segments of the path are encoded. A POST is one that is never repeated.
+    /// A request to the API. Segments of the path are encoded.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> Result<Request, ApiError> {
         let mut whole = self.base.path().trim_end_matches('/').to_owned();
         for segment in path {
@@ -142,38 +145,12 @@ impl Server {
         }
         let mut url = self.base.clone();
         url.set_path(&whole);
-        Ok(Request {
-            call: Call::new(&method, &url),
-            repeat: match method {
-                Method::POST => Repeat::Never,
-                _ => Repeat::Safe,
-            },
+        Ok(Request::new(
             method,
             url,
-            access: Access::Token,
-            content: Content::None,
-            longest: LONGEST_JSON,
-            timeout: self.limits.timeout,
-        })
-    }
-}
-
-impl Request {
-    /// The request with a JSON body.
-    pub(crate) fn with(self, body: &Value) -> Self {
-        let body = Bytes::from(body.to_string());
-        Self {
-            content: Content::Json(body),
-            ..self
-        }
-    }
-
-    /// The request as one that may be carried out twice.
-    pub(crate) fn repeatable(self) -> Self {
-        Self {
-            repeat: Repeat::Safe,
-            ..self
-        }
+            Access::Token,
+            self.limits.timeout,
+        ))
     }
 }
 

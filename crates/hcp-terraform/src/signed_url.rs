@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::problem::ProtocolProblem;
 use crate::redirection::same_origin;
-use crate::request::{Access, Content, LONGEST_JSON, Repeat, Request};
+use crate::request::{Access, Content, Request};
 use crate::server::Server;
 
 /// A URL that needs no token, for one hour or more. `Debug` does not show it; it is not to be stored.
@@ -25,35 +25,22 @@ impl From<String> for SignedUrl {
 
 impl Server {
     /// A request to a signed URL, which may be relative to the base of the API.
-    pub(crate) fn signed(
-        &self,
-        method: Method,
-        url: &SignedUrl,
-        longest: usize,
-    ) -> Result<Request, ApiError> {
+    pub(crate) fn signed(&self, method: Method, url: &SignedUrl) -> Result<Request, ApiError> {
         let parsed = self.base().join(url.0.expose_secret()).ok();
         let url = parsed.filter(|url| self.transport().permits(url));
         let url = url.ok_or_else(|| ApiError::Protocol {
             call: Call::signed(&method, self.base()),
             problem: ProtocolProblem::SignedUrl,
         })?;
-        Ok(Request {
-            call: Call::signed(&method, &url),
-            method,
-            url,
-            access: Access::Signed,
-            content: Content::None,
-            repeat: Repeat::Safe,
-            longest,
-            timeout: self.limits().transfer_timeout,
-        })
+        let timeout = self.limits().transfer_timeout;
+        Ok(Request::new(method, url, Access::Signed, timeout))
     }
 
     /// Sends an archive to a signed URL.
     pub(crate) async fn upload(&self, url: &SignedUrl, archive: Bytes) -> Result<(), ApiError> {
-        let request = self.signed(Method::PUT, url, LONGEST_JSON)?;
-        let content = Content::Archive(archive);
-        self.order(Request { content, ..request }).await
+        let mut request = self.signed(Method::PUT, url)?;
+        request.content = Content::Archive(archive);
+        self.order(request).await
     }
 
     /// Reads everything at a signed URL.
@@ -65,7 +52,8 @@ impl Server {
         url: &SignedUrl,
         longest: usize,
     ) -> Result<Vec<u8>, ApiError> {
-        let mut request = self.signed(Method::GET, url, longest)?;
+        let mut request = self.signed(Method::GET, url)?;
+        request.longest = longest;
         let is_own = same_origin(&request.url, self.base());
         let answer = match self.exchange(&request).await {
             Err(ApiError::ExpiredUrl(_)) if is_own => {

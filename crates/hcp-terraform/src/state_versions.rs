@@ -6,7 +6,7 @@ use md5::{Digest as _, Md5};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::document::{Linkage, Resource, document, id_of};
+use crate::document::{Resource, document};
 use crate::error::ApiError;
 use crate::server::Server;
 use crate::signed_url::SignedUrl;
@@ -15,23 +15,14 @@ use crate::signed_url::SignedUrl;
 const LONGEST_STATE: usize = 256 << 20;
 
 /// A version of the state of a workspace.
+pub type StateVersion = Resource<StateVersionAttributes>;
+
+/// Attributes of a state version.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(from = "Resource<Attributes, Relationships>")]
-pub struct StateVersion {
-    /// Id, `sv-…`.
-    pub id: String,
-    /// Version of the state in its lineage, which only the state itself names.
-    pub serial: u64,
-    /// Size in bytes.
-    pub size: Option<u64>,
-    /// Version of Terraform that wrote it.
-    pub terraform_version: Option<String>,
-    /// Time of its creation.
-    pub created_at: Option<String>,
+#[serde(rename_all = "kebab-case")]
+pub struct StateVersionAttributes {
     /// Place of the state, for [`Server::download_state`].
-    pub download_url: Option<SignedUrl>,
-    /// Id of the run that made it.
-    pub run_id: Option<String>,
+    pub hosted_state_download_url: Option<SignedUrl>,
 }
 
 /// A state to store as the newest version of a workspace.
@@ -45,36 +36,6 @@ pub struct NewStateVersion<'a> {
     pub lineage: &'a str,
     /// Whether it replaces a state of another lineage, or a later one.
     pub force: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Attributes {
-    serial: u64,
-    size: Option<u64>,
-    terraform_version: Option<String>,
-    created_at: Option<String>,
-    hosted_state_download_url: Option<SignedUrl>,
-}
-
-#[derive(Deserialize)]
-struct Relationships {
-    run: Option<Linkage>,
-}
-
-impl From<Resource<Attributes, Relationships>> for StateVersion {
-    fn from(resource: Resource<Attributes, Relationships>) -> Self {
-        let version = resource.attributes;
-        Self {
-            id: resource.id,
-            serial: version.serial,
-            size: version.size,
-            terraform_version: version.terraform_version,
-            created_at: version.created_at,
-            download_url: version.hosted_state_download_url,
-            run_id: id_of(resource.relationships.and_then(|relations| relations.run)),
-        }
-    }
 }
 
 impl Server {

@@ -151,34 +151,26 @@ impl Transport {
 async fn read(url: Url, mut answer: Response, longest: usize) -> Result<Answer, SendError> {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let mut body = Vec::new();
-    let too_long = || SendError::Answer(ProtocolProblem::TooLong { limit: longest });
-    if !status.is_success() {
-        // The status counts, whatever becomes of the text.
-        while let Ok(Some(part)) = answer.chunk().await {
-            body.extend_from_slice(&part);
-            if body.len() >= LONGEST_REFUSAL {
-                body.truncate(LONGEST_REFUSAL);
-                break;
-            }
-        }
-        return Ok(Answer {
-            url,
-            status,
-            headers,
-            body,
-        });
-    }
-    if answer
-        .content_length()
-        .is_some_and(|length| length > longest as u64)
-    {
-        return Err(too_long());
-    }
-    while let Some(part) = answer.chunk().await.map_err(unreachable)? {
-        if body.len() + part.len() > longest {
+    if status.is_success() {
+        let is_too_long = |length: u64| length > longest as u64;
+        let too_long = || SendError::Answer(ProtocolProblem::TooLong { limit: longest });
+        if answer.content_length().is_some_and(is_too_long) {
             return Err(too_long());
         }
-        body.extend_from_slice(&part);
+        while let Some(part) = answer.chunk().await.map_err(unreachable)? {
+            if is_too_long((body.len() + part.len()) as u64) {
+                return Err(too_long());
+            }
+            body.extend_from_slice(&part);
+        }
+    } else {
+        // The status counts, whatever becomes of the text.
+        while body.len() < LONGEST_REFUSAL
+            && let Ok(Some(part)) = answer.chunk().await
+        {
+            body.extend_from_slice(&part);
+        }
+        body.truncate(LONGEST_REFUSAL);
     }
     Ok(Answer {
         url,

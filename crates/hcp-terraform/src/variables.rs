@@ -1,22 +1,17 @@
 //! Variables of a workspace.
 
 use reqwest::Method;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::document::{Resource, document};
+use crate::document::{Resource, document, or_default};
 use crate::error::ApiError;
+use crate::run_variable::exposed;
 use crate::server::Server;
-
-/// Most characters of a key.
-pub const LONGEST_KEY: usize = 128;
 
 /// Most bytes of a value (256 kB).
 pub const LONGEST_VALUE: usize = 256_000;
-
-/// Most characters of a description.
-pub const LONGEST_DESCRIPTION: usize = 512;
 
 /// Receiver of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,11 +27,12 @@ pub enum VariableCategory {
 }
 
 /// A variable of a workspace.
+pub type Variable = Resource<VariableAttributes>;
+
+/// Attributes of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Resource<Attributes>")]
-pub struct Variable {
-    /// Id, `var-…`.
-    pub id: String,
+#[serde(rename_all = "kebab-case")]
+pub struct VariableAttributes {
     /// Name.
     pub key: String,
     /// Value; `None` or empty if the variable is sensitive.
@@ -44,76 +40,36 @@ pub struct Variable {
     /// Receiver.
     pub category: VariableCategory,
     /// Whether the value is HCL instead of a string.
+    #[serde(rename = "hcl", default, deserialize_with = "or_default")]
     pub is_hcl: bool,
     /// Whether the value can be written only.
+    #[serde(rename = "sensitive", default, deserialize_with = "or_default")]
     pub is_sensitive: bool,
     /// Description.
+    #[serde(default, deserialize_with = "or_default")]
     pub description: String,
     /// Changes with every change of the variable; not every server has it.
     pub version_id: Option<String>,
 }
 
 /// A variable to create, or new content for one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct VariableDraft<'a> {
     /// Name. The key of a sensitive variable cannot change.
     pub key: &'a str,
     /// Value.
+    #[serde(serialize_with = "exposed")]
     pub value: SecretString,
     /// Receiver.
     pub category: VariableCategory,
     /// Whether the value is HCL. Cannot change for a sensitive variable.
+    #[serde(rename = "hcl")]
     pub is_hcl: bool,
     /// Whether the value can be written only. A sensitive variable cannot become plain.
+    #[serde(rename = "sensitive")]
     pub is_sensitive: bool,
     /// Description.
     pub description: &'a str,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Attributes {
-    key: String,
-    value: Option<String>,
-    category: VariableCategory,
-    hcl: Option<bool>,
-    sensitive: Option<bool>,
-    description: Option<String>,
-    version_id: Option<String>,
-}
-
-impl From<Resource<Attributes>> for Variable {
-    fn from(resource: Resource<Attributes>) -> Self {
-        let variable = resource.attributes;
-        Self {
-            id: resource.id,
-            key: variable.key,
-            value: variable.value,
-            category: variable.category,
-            is_hcl: variable.hcl.unwrap_or_default(),
-            is_sensitive: variable.sensitive.unwrap_or_default(),
-            description: variable.description.unwrap_or_default(),
-            version_id: variable.version_id,
-        }
-    }
-}
-
-impl VariableDraft<'_> {
-    fn document(&self, id: Option<&str>) -> Value {
-        let attributes = json!({
-            "key": self.key,
-            "value": self.value.expose_secret(),
-            "category": self.category,
-            "hcl": self.is_hcl,
-            "sensitive": self.is_sensitive,
-            "description": self.description,
-        });
-        let mut document = document("vars", attributes);
-        if let Some(id) = id {
-            document["data"]["id"] = json!(id);
-        }
-        document
-    }
 }
 
 impl Server {
@@ -130,7 +86,7 @@ impl Server {
         variable: &VariableDraft<'_>,
     ) -> Result<Variable, ApiError> {
         let path = ["workspaces", workspace_id, "vars"];
-        self.create(&path, &variable.document(None)).await
+        self.create(&path, &document("vars", variable)).await
     }
 
     /// Replaces the content of a variable.
@@ -141,7 +97,9 @@ impl Server {
         variable: &VariableDraft<'_>,
     ) -> Result<Variable, ApiError> {
         let path = ["workspaces", workspace_id, "vars", id];
-        self.update(&path, &variable.document(Some(id))).await
+        let mut document = document("vars", variable);
+        document["data"]["id"] = json!(id);
+        self.update(&path, &document).await
     }
 
     /// Deletes a variable. [`ApiError::NotFound`] may mean that an earlier try has deleted it.

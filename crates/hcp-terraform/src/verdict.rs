@@ -26,8 +26,6 @@ pub(crate) enum Verdict {
         error: Box<ApiError>,
         /// The pause that the server names.
         pause: Option<Duration>,
-        /// Whether the server limits requests.
-        is_limited: bool,
     },
 }
 
@@ -49,7 +47,6 @@ pub(crate) fn judge(
         return Err(Verdict::Again {
             error: Box::new(ApiError::RateLimited { call, limit, pause }),
             pause: Some(pause),
-            is_limited: true,
         });
     }
     let details = match request.access {
@@ -64,7 +61,6 @@ pub(crate) fn judge(
             Repeat::Safe => Verdict::Again {
                 error: Box::new(ApiError::Unavailable { call, cause }),
                 pause: named_pause(&answer.headers),
-                is_limited: false,
             },
         });
     }
@@ -113,7 +109,6 @@ fn unanswered(request: &Request, error: SendError) -> Verdict {
             Verdict::Again {
                 error: Box::new(ApiError::Unavailable { call, cause }),
                 pause: None,
-                is_limited: false,
             }
         }
     }

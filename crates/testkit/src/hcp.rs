@@ -6,7 +6,6 @@ mod access;
 mod answer;
 mod api;
 mod archive;
-mod attempt;
 mod call;
 mod control;
 mod engine;
@@ -26,7 +25,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
@@ -34,14 +32,15 @@ use uuid::Uuid;
 pub use access::{HcpAccess, HcpApi, STUB_NAME};
 pub use faults::{Fault, HcpRequest};
 pub use inspection::{RunRecord, VariableRecord};
-pub use model::{Outcome, Policy, Right};
+pub use model::{Policy, Right};
 pub use phase::Phase;
-pub use settings::{Flavour, HcpSettings};
+pub use settings::HcpSettings;
 pub use upload::gzip_tar;
 
 use gate::Door;
 use listener::Listener;
 use model::{Caller, Model};
+use settings::BASE_PATH;
 use shared::Shared;
 
 /// A server on 127.0.0.1 that speaks the API of HCP Terraform and carries out runs, by itself and one after the other for
@@ -51,8 +50,8 @@ pub struct HcpServer {
     shared: Arc<Shared>,
     tls: Option<Tls>,
     api: tokio::sync::Mutex<Listener>,
-    archive: tokio::sync::Mutex<Option<Listener>>,
-    token: Mutex<String>,
+    archive: tokio::sync::Mutex<Listener>,
+    token: String,
     directory: Option<TempDir>,
 }
 
@@ -71,52 +70,31 @@ impl HcpServer {
         Self::serve(settings, None).await
     }
 
-    /// Starts a server with TLS on all its ports.
-    pub async fn start_tls(settings: HcpSettings, tls: TlsAcceptor) -> Self {
-        Self::serve(settings, Some(Tls(tls))).await
-    }
-
-    async fn serve(settings: HcpSettings, tls: Option<Tls>) -> Self {
+    async fn serve(settings: HcpSettings, tls: Option<TlsAcceptor>) -> Self {
         let scheme = if tls.is_some() { "https" } else { "http" };
         let directory = TempDir::new();
         let directory = directory.unwrap_or_else(|error| panic!("no directory: {error}"));
         let api = listener::bind().await;
-        let archive = if settings.separate_archive {
-            Some(listener::bind().await)
-        } else {
-            None
-        };
+        let archive = listener::bind().await;
         let socket = |listener: &tokio::net::TcpListener| {
             let address = listener.local_addr();
             address.unwrap_or_else(|error| panic!("no address: {error}"))
         };
         let address = format!("{scheme}://{}", socket(&api));
-        let archive_socket = socket(archive.as_ref().unwrap_or(&api));
-        let archive_address = format!("{scheme}://{archive_socket}");
+        let archive_address = format!("{scheme}://{}", socket(&archive));
         let model = Model::new(settings, address, archive_address);
         let shared = Arc::new(Shared::new(model, directory.path().to_owned()));
         let server = Self {
             shared,
-            tls,
+            tls: tls.map(Tls),
             api: tokio::sync::Mutex::new(Listener::at(socket(&api))),
-            archive: tokio::sync::Mutex::new(
-                archive
-                    .as_ref()
-                    .map(|listener| Listener::at(socket(listener))),
-            ),
-            token: Mutex::default(),
+            archive: tokio::sync::Mutex::new(Listener::at(socket(&archive))),
+            token: format!("stub.atlasv1.{}", Uuid::new_v4().simple()),
             directory: Some(directory),
         };
-        server.replace_token();
-        let door = if archive.is_some() {
-            Door::Api
-        } else {
-            Door::Both
-        };
-        server.open(&mut *server.api.lock().await, api, door);
-        if let (Some(listener), Some(bound)) = (&mut *server.archive.lock().await, archive) {
-            server.open(listener, bound, Door::Archive);
-        }
+        server.accept_token();
+        server.open(&mut *server.api.lock().await, api, Door::Api);
+        server.open(&mut *server.archive.lock().await, archive, Door::Archive);
         server
     }
 
@@ -132,33 +110,17 @@ impl HcpServer {
 
     /// Address of the API, with a slash at its end.
     pub fn api_address(&self) -> String {
-        self.shared
-            .read(|model| format!("{}{}", model.address, model.settings.base_path))
+        format!("{}{BASE_PATH}", self.address())
     }
 
-    /// Name of the organization.
-    pub fn organization(&self) -> String {
-        self.shared
-            .read(|model| model.settings.organization.clone())
-    }
-
-    /// The token that works at present; it may do everything.
+    /// The token, which may do everything.
     pub fn token(&self) -> String {
-        self.token.lock().clone()
-    }
-
-    /// Revokes [`Self::token`] and returns the new one.
-    pub fn replace_token(&self) -> String {
-        self.revoke_token();
-        let new = self.token_without(&[]);
-        new.clone_into(&mut self.token.lock());
-        new
+        self.token.clone()
     }
 
     /// Revokes [`Self::token`]: it gets 401.
     pub fn revoke_token(&self) {
-        let old = self.token();
-        self.shared.change(|model| model.tokens.remove(&old));
+        self.shared.change(|model| model.tokens.remove(&self.token));
     }
 
     /// Lets [`Self::token`] work again after [`Self::revoke_token`].
@@ -168,16 +130,7 @@ impl HcpServer {
             .change(|model| model.tokens.insert(token, service_account(&[])));
     }
 
-    /// Makes a further token of the same user, without these rights.
-    pub fn token_without(&self, missing: &[Right]) -> String {
-        let token = format!("stub.atlasv1.{}", Uuid::new_v4().simple());
-        let caller = service_account(missing);
-        self.shared
-            .change(|model| model.tokens.insert(token.clone(), caller));
-        token
-    }
-
-    /// Takes these rights from all tokens, and gives back all others.
+    /// Takes these rights from the token, and gives back all others.
     pub fn take_rights(&self, missing: &[Right]) {
         self.shared.change(|model| {
             for caller in model.tokens.values_mut() {
@@ -189,24 +142,15 @@ impl HcpServer {
     /// Closes all ports and cuts all connections. Runs go on.
     pub async fn go_down(&self) {
         self.api.lock().await.close().await;
-        if let Some(listener) = &mut *self.archive.lock().await {
-            listener.close().await;
-        }
+        self.archive.lock().await.close().await;
     }
 
     /// Opens the ports again that [`Self::go_down`] has closed.
     pub async fn come_up(&self) {
-        let (mut api, mut archive) = (self.api.lock().await, self.archive.lock().await);
-        let door = if archive.is_some() {
-            Door::Api
-        } else {
-            Door::Both
-        };
-        let bound = api.rebind().await;
-        self.open(&mut api, bound, door);
-        if let Some(listener) = &mut *archive {
+        for (listener, door) in [(&self.api, Door::Api), (&self.archive, Door::Archive)] {
+            let mut listener = listener.lock().await;
             let bound = listener.rebind().await;
-            self.open(listener, bound, Door::Archive);
+            self.open(&mut listener, bound, door);
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_hcp_terraform::{ApiError, Budget, Limits, Server, ServerSettings, Unlimited};
+use cts_hcp_terraform::{ApiError, Budget, Limits, Server, ServerSettings};
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};
 use parking_lot::Mutex;
 use secrecy::SecretString;
@@ -48,7 +48,7 @@ fn services() -> Value {
 }
 
 async fn discover(settings: &ServerSettings) -> Result<Server, ApiError> {
-    Server::discover(settings, Arc::new(Unlimited)).await
+    Server::discover(settings, Arc::new(Recorder::default())).await
 }
 
 /// A server that was discovered, and then answers in the order of the script.

@@ -10,11 +10,10 @@ fn list(id: &str, attributes: &Value) -> ScriptedAnswer {
     json_answer(json!({ "data": [{ "id": id, "type": "x", "attributes": attributes }] }))
 }
 
-fn result(name: &str, status: &str, level: Option<&str>) -> PolicyResult {
+fn result(name: &str, status: &str) -> PolicyResult {
     PolicyResult {
         name: name.to_owned(),
         status: status.to_owned(),
-        enforcement_level: level.map(str::to_owned),
     }
 }
 
@@ -40,10 +39,10 @@ async fn checks_and_evaluations_are_read_together() {
     assert_eq!(
         server.policy_results("run-1").await.unwrap(),
         [
-            result("set/tags", "failed", Some("advisory")),
-            result("set/cost", "passed", None),
-            result("opa/ports", "failed", Some("mandatory")),
-            result("", "passed", None),
+            result("set/tags", "failed"),
+            result("set/cost", "passed"),
+            result("opa/ports", "failed"),
+            result("", "passed"),
         ]
     );
     let requests = http.lines();
@@ -64,6 +63,6 @@ async fn a_check_without_names_is_one_result_and_missing_routes_are_none() {
     ];
     let (_http, server) = scripted(script).await;
     let results = server.policy_results("run-1").await.unwrap();
-    assert_eq!(results, [result("polchk-1", "hard_failed", None)]);
+    assert_eq!(results, [result("polchk-1", "hard_failed")]);
     assert!(server.policy_results("run-1").await.unwrap().is_empty());
 }

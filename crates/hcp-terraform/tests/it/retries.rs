@@ -29,9 +29,8 @@ async fn create(server: &Server) -> Result<cts_hcp_terraform::Run, ApiError> {
         workspace_id: "ws-1",
         configuration_version_id: "cv-1",
         message: "m [uuid]",
-        is_plan_only: false,
+        plan_only: false,
         is_destroy: false,
-        auto_apply: None,
         variables: &[],
     };
     server.create_run(&run).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cts_hcp_terraform::{ApiError, NewConfigurationVersion, Server, SignedUrl};
+use cts_hcp_terraform::{ApiError, Server, SignedUrl};
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};
 use serde_json::json;
 
@@ -29,16 +29,13 @@ async fn an_archive_is_uploaded_without_the_token_and_without_a_permit() {
     let server = Server::discover(&settings(http.address()), Arc::clone(&budget) as _)
         .await
         .unwrap();
-    let version = NewConfigurationVersion {
-        is_speculative: true,
-    };
     let version = server
-        .create_configuration_version("ws-1", version)
+        .create_configuration_version("ws-1", true)
         .await
         .unwrap();
     assert!(!format!("{version:?}").contains(SIGNATURE), "{version:?}");
-    assert!(version.is_speculative);
-    let url = version.upload_url.unwrap();
+    assert!(version.speculative);
+    let url = version.attributes.upload_url.unwrap();
     let archive = Bytes::from_static(b"archive");
     server.upload_configuration(&url, archive).await.unwrap();
     let upload = &archivist.requests()[1];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, Method, RequestBuilder, Url};
 use serde_json::Value;
 
-use super::{HcpServer, HcpSettings};
+use super::{HcpServer, HcpSettings, settings};
 use crate::Authority;
 
 /// Host of a real server, with its port.
@@ -45,7 +45,7 @@ impl HcpAccess {
     pub fn of_stub(stub: &HcpServer, directory: &Path) -> Self {
         Self {
             address: stub.address(),
-            organization: stub.organization(),
+            organization: settings::ORGANIZATION.to_owned(),
             token: stub.token(),
             authority: Some(directory.join(STUB_AUTHORITY)),
         }
@@ -128,7 +128,7 @@ impl HcpServer {
         let pair = authority.write_pair(directory, "server", &["127.0.0.1", STUB_NAME]);
         let written = std::fs::write(directory.join(STUB_AUTHORITY), authority.pem());
         written.expect("the directory is writable");
-        Self::start_tls(settings, pair.acceptor(None)).await
+        Self::serve(settings, Some(pair.acceptor(None))).await
     }
 }
 

@@ -35,11 +35,10 @@ pub(super) fn respond(
 }
 
 fn put(shared: &Arc<Shared>, object: &Signed, content: &[u8]) -> Response<Body> {
-    let taken = match object {
-        Signed::Upload(id) => shared.change(|model| api::upload_configuration(model, id, content)),
-        Signed::StateUpload(id) => shared.change(|model| api::upload_state(model, id, content)),
-        _ => return answer::plain(StatusCode::METHOD_NOT_ALLOWED),
+    let Signed::Upload(id) = object else {
+        return answer::plain(StatusCode::METHOD_NOT_ALLOWED);
     };
+    let taken = shared.change(|model| api::upload_configuration(model, id, content));
     match taken {
         Ok(()) => answer::bytes(StatusCode::OK, BINARY, Bytes::new()),
         Err(refusal) => answer::refusal(&refusal),
@@ -48,18 +47,12 @@ fn put(shared: &Arc<Shared>, object: &Signed, content: &[u8]) -> Response<Body> 
 
 fn content(model: &Model, object: &Signed) -> Option<Vec<u8>> {
     match object {
-        Signed::Upload(_) | Signed::StateUpload(_) => None,
-        Signed::Configuration(id) => Some(model.configuration(id)?.content.clone()),
+        Signed::Upload(_) => None,
         Signed::PlanLog(run) => Some(model.run(run)?.plan.log.clone()),
         Signed::ApplyLog(run) => Some(model.run(run)?.apply.log.clone()),
-        Signed::PlanJson(run) => model.run(run)?.plan_json.clone(),
-        Signed::PolicyLog(run) => {
-            let status = model.run(run)?.policy.as_ref()?.status;
-            Some(format!("Sentinel Result: {}\n", status == "passed").into_bytes())
-        }
         Signed::State(id) => {
             let mut states = model.state_versions.iter();
-            states.find(|state| state.id == *id)?.content.clone()
+            Some(states.find(|state| state.id == *id)?.content.clone())
         }
     }
 }

@@ -4,7 +4,6 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::model::{Caller, Right};
-use super::settings::Flavour;
 
 /// A call whose token is valid.
 pub(super) struct Call<'a> {
@@ -23,7 +22,6 @@ pub(super) type Answered = Result<Reply, Refusal>;
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) body: Option<Value>,
-    pub(super) location: Option<String>,
 }
 
 impl Reply {
@@ -31,7 +29,6 @@ impl Reply {
         Self {
             status,
             body: Some(Value::from_iter([("data", data)])),
-            location: None,
         }
     }
 
@@ -44,19 +41,7 @@ impl Reply {
     }
 
     pub(super) const fn empty(status: StatusCode) -> Self {
-        Self {
-            status,
-            body: None,
-            location: None,
-        }
-    }
-
-    pub(super) const fn redirect(to: String) -> Self {
-        Self {
-            status: StatusCode::TEMPORARY_REDIRECT,
-            body: None,
-            location: Some(to),
-        }
+        Self { status, body: None }
     }
 }
 
@@ -92,26 +77,13 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "not found", detail)
     }
 
-    pub(super) fn denied(flavour: Flavour) -> Self {
-        match flavour {
-            Flavour::Hcp => Self::not_found(),
-            Flavour::Otf => Self::new(StatusCode::FORBIDDEN, "forbidden", "access to the resource"),
-        }
-    }
-
     pub(super) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
-    /// A refused action on a run, which the open server does not foresee.
-    pub(super) fn transition(flavour: Flavour) -> Self {
-        match flavour {
-            Flavour::Hcp => Self::conflict("transition not allowed"),
-            Flavour::Otf => {
-                let status = StatusCode::INTERNAL_SERVER_ERROR;
-                Self::new(status, "internal server error", "transition not allowed")
-            }
-        }
+    /// A refused action on a run.
+    pub(super) fn transition() -> Self {
+        Self::conflict("transition not allowed")
     }
 
     pub(super) fn invalid(attribute: &str, detail: impl Into<String>) -> Self {
@@ -167,12 +139,12 @@ impl Call<'_> {
         self.body["data"]["relationships"][name]["data"]["id"].as_str()
     }
 
-    /// Refuses a caller without a right.
-    pub(super) fn needs(&self, right: Right, flavour: Flavour) -> Result<(), Refusal> {
+    /// Refuses a caller without a right, and hides that there is something.
+    pub(super) fn needs(&self, right: Right) -> Result<(), Refusal> {
         if self.caller.may(right) {
             Ok(())
         } else {
-            Err(Refusal::denied(flavour))
+            Err(Refusal::not_found())
         }
     }
 
@@ -199,7 +171,6 @@ impl Call<'_> {
         Reply {
             status: StatusCode::OK,
             body: Some(json!({"data": page, "meta": {"pagination": pagination}})),
-            location: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::model::{AgentPool, Outcome, Policy, identifier};
+use super::model::{AgentPool, Policy, identifier};
 use super::rates::RateLimit;
 use super::{Fault, HcpServer, Phase, api};
 
@@ -47,22 +47,6 @@ impl HcpServer {
         });
     }
 
-    /// Every upload ends `errored` with this message, or none any more.
-    pub fn fail_uploads(&self, message: Option<&str>) {
-        self.shared
-            .change(|model| model.upload_failure = message.map(str::to_owned));
-    }
-
-    /// Archives a configuration version, as the server does with old ones: runs on it fail.
-    pub fn archive_configuration(&self, id: &str) {
-        self.shared.change(|model| {
-            if let Some(configuration) = model.configuration_mut(id) {
-                configuration.status = "archived";
-                configuration.content.clear();
-            }
-        });
-    }
-
     /// Lets requests fail. Several faults are tried in the order of these calls.
     pub fn fault(&self, fault: Fault) {
         self.shared.faults.lock().push(fault);
@@ -77,23 +61,6 @@ impl HcpServer {
     pub fn limit_requests(&self, each_second: Option<u32>) {
         let limit = each_second.map(|limit| RateLimit::new(limit, Duration::from_secs(1)));
         *self.shared.rate.lock() = limit;
-    }
-
-    /// Allows so many lists of runs of each user in each minute. `None` is no limit.
-    pub fn limit_run_lists(&self, each_minute: Option<u32>) {
-        let limit = each_minute.map(|limit| RateLimit::new(limit, Duration::from_mins(1)));
-        *self.shared.run_list_rate.lock() = limit;
-    }
-
-    /// Sets the most bytes of a variable's value.
-    pub fn limit_values(&self, bytes: usize) {
-        self.shared
-            .change(|model| model.settings.value_limit = bytes);
-    }
-
-    /// From now on, no signed address works that was given until now.
-    pub fn expire_signed_addresses(&self) {
-        self.shared.change(|model| model.signed.expire());
     }
 
     /// Adds a pool with so many agents and returns its identifier.
@@ -118,14 +85,6 @@ impl HcpServer {
         });
     }
 
-    /// Adds a project and returns its identifier.
-    pub fn add_project(&self, name: &str) -> String {
-        let id = identifier("prj");
-        self.shared
-            .change(|model| model.projects.push((id.clone(), name.to_owned())));
-        id
-    }
-
     /// Sets what policies say to the runs of a workspace.
     pub fn set_policy(&self, workspace: &str, policy: Policy) {
         self.change_workspace(workspace, |workspace| workspace.policy = policy);
@@ -134,11 +93,6 @@ impl HcpServer {
     /// Sets whether runs of a workspace estimate costs.
     pub fn estimate_costs(&self, workspace: &str, estimates: bool) {
         self.change_workspace(workspace, |workspace| workspace.estimates_costs = estimates);
-    }
-
-    /// Sets what runs of a workspace do on a server without Terraform.
-    pub fn set_outcome(&self, workspace: &str, outcome: Outcome) {
-        self.change_workspace(workspace, |workspace| workspace.outcome = outcome);
     }
 
     pub(super) fn change_workspace<T>(

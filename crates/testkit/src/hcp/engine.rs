@@ -3,15 +3,12 @@
 mod children;
 mod directory;
 mod made_up;
-mod output;
 mod program;
 mod queue;
 
 use std::sync::Arc;
 
-use super::model::{
-    Cancel, Counts, Model, Policy, PolicyCheck, Run, StageName, StateVersion, identifier,
-};
+use super::model::{Cancel, Model, Policy, PolicyCheck, Run, StageName, StateVersion, identifier};
 use super::phase::Phase;
 use super::shared::Shared;
 pub(super) use children::Children;
@@ -24,7 +21,8 @@ type Step<T> = Result<T, Phase>;
 /// How the plan or the apply ended.
 struct StageResult {
     succeeded: bool,
-    counts: Option<Counts>,
+    /// Whether the plan has changes.
+    has_changes: bool,
 }
 
 /// Follows a run until it ends.
@@ -54,9 +52,7 @@ impl Life {
         self.enter(Phase::Planning).await?;
         let directory = RunDirectory::prepare(&self.shared, &self.id, &content)?;
         self.stage(&directory, StageName::Plan).await?;
-        let changed = self
-            .run(|run| Some(run.has_changes || run.allows_empty_apply))
-            .await?;
+        let changed = self.run(|run| Some(run.has_changes)).await?;
         self.enter(Phase::Planned).await?;
         let plan_only = self.run(|run| Some(run.plan_only)).await?;
         if !changed && !plan_only {
@@ -150,9 +146,8 @@ impl Life {
             let Some(run) = model.run_mut(&self.id) else {
                 return Err(Phase::Canceled);
             };
-            run.stage(name).counts = result.counts;
             if name == StageName::Plan {
-                run.has_changes = result.has_changes();
+                run.has_changes = result.has_changes;
             }
             if let Some(end) = stopped(run) {
                 return Err(end);
@@ -184,7 +179,6 @@ impl Life {
             Policy::None => return Ok(()),
             Policy::Passed => "passed",
             Policy::SoftFailed => "soft_failed",
-            Policy::HardFailed => "hard_failed",
         };
         self.enter(Phase::PolicyChecking).await?;
         self.run(|run| {
@@ -194,7 +188,6 @@ impl Life {
         })
         .await?;
         match policy {
-            Policy::HardFailed => return Err(Phase::Errored),
             Policy::SoftFailed if plan_only => return Err(Phase::PolicySoftFailed),
             Policy::SoftFailed => {
                 self.enter(Phase::PolicyOverride).await?;
@@ -207,19 +200,13 @@ impl Life {
     }
 }
 
-impl StageResult {
-    fn has_changes(&self) -> bool {
-        self.succeeded && self.counts.is_some()
-    }
-}
-
 /// Status with which a run ends now.
 fn stopped(run: &Run) -> Option<Phase> {
     match run.cancel {
         _ if run.status.is_end() => Some(run.status),
         Cancel::Not => None,
         Cancel::Asked(_) => Some(Phase::Canceled),
-        Cancel::Forced(_) => Some(Phase::ForceCanceled),
+        Cancel::Forced => Some(Phase::ForceCanceled),
     }
 }
 
@@ -238,7 +225,7 @@ fn keep_state(model: &mut Model, id: &str, content: Vec<u8>) {
         return;
     };
     let known = model.current_state(&run.workspace);
-    if known.is_none_or(|known| known.content.as_ref() != Some(&content)) {
+    if known.is_none_or(|known| known.content != content) {
         let state = StateVersion::of_run(&run.workspace, id, content);
         model.state_versions.push(state);
     }

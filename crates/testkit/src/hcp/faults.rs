@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use serde_json::Value;
-use tokio::time::Instant;
 
 /// A fault of the next requests that match it.
 #[derive(Debug, Clone)]
 pub struct Fault {
     method: &'static str,
     pattern: String,
-    skip: usize,
     times: usize,
     pub(super) kind: FaultKind,
 }
@@ -21,9 +18,7 @@ pub struct Fault {
 pub(super) enum FaultKind {
     Status(StatusCode),
     Delay(Duration),
-    Close,
     LoseAnswer,
-    Cut,
 }
 
 impl Fault {
@@ -31,7 +26,6 @@ impl Fault {
         Self {
             method,
             pattern: pattern.to_owned(),
-            skip: 0,
             times: 1,
             kind,
         }
@@ -52,32 +46,15 @@ impl Fault {
         Self::new(method, path, FaultKind::Delay(delay))
     }
 
-    /// The connection is closed without an answer; nothing is done.
-    pub fn close(method: &'static str, path: &str) -> Self {
-        Self::new(method, path, FaultKind::Close)
-    }
-
     /// The request is carried out, but the connection is closed without an answer.
     pub fn lose_answer(method: &'static str, path: &str) -> Self {
         Self::new(method, path, FaultKind::LoseAnswer)
-    }
-
-    /// The request is carried out, and the connection is closed in the middle of the answer.
-    pub fn cut(method: &'static str, path: &str) -> Self {
-        Self::new(method, path, FaultKind::Cut)
     }
 
     /// That many requests fail, instead of one.
     #[must_use]
     pub const fn times(mut self, times: usize) -> Self {
         self.times = times;
-        self
-    }
-
-    /// That many matching requests come through before.
-    #[must_use]
-    pub const fn after(mut self, requests: usize) -> Self {
-        self.skip = requests;
         self
     }
 
@@ -88,20 +65,14 @@ impl Fault {
 
 /// The kind of the first fault that matches, used up by this request.
 pub(super) fn next_fault(faults: &mut Vec<Fault>, method: &str, path: &str) -> Option<FaultKind> {
-    for fault in faults
+    let mut matching = faults
         .iter_mut()
-        .filter(|fault| fault.matches(method, path))
-    {
-        if fault.skip > 0 {
-            fault.skip -= 1;
-        } else if fault.times > 0 {
-            fault.times -= 1;
-            let kind = fault.kind;
-            faults.retain(|fault| fault.times > 0);
-            return Some(kind);
-        }
-    }
-    None
+        .filter(|fault| fault.matches(method, path));
+    let fault = matching.next()?;
+    fault.times -= 1;
+    let kind = fault.kind;
+    faults.retain(|fault| fault.times > 0);
+    Some(kind)
 }
 
 /// Whether a path fits a pattern of [`Fault::status`].
@@ -124,16 +95,6 @@ pub struct HcpRequest {
     pub method: String,
     /// The path: below the base path for the API (`/runs`), whole for anything else.
     pub path: String,
-    /// The query.
-    pub query: String,
-    /// When it came.
-    pub at: Instant,
-    /// Whether it had a bearer token.
-    pub bearer: bool,
-    /// Its body, null if that is not JSON.
-    pub body: Value,
-    /// Status of the answer, once there is one.
-    pub status: Option<u16>,
 }
 
 #[cfg(test)]
@@ -158,10 +119,10 @@ mod tests {
 
     #[test]
     fn a_fault_is_used_up_after_its_requests() {
-        let fault = Fault::status("POST", "/runs", 503).after(1).times(2);
+        let fault = Fault::status("POST", "/runs", 503).times(2);
         let mut faults = vec![fault];
         let mut fails = |method| next_fault(&mut faults, method, "/runs").is_some();
-        let calls = ["GET", "POST", "POST", "POST", "POST"];
-        assert_eq!(calls.map(&mut fails), [false, false, true, true, false]);
+        let calls = ["GET", "POST", "POST", "POST"];
+        assert_eq!(calls.map(&mut fails), [false, true, true, false]);
     }
 }

@@ -7,13 +7,12 @@ use axum::extract::Query;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::call::Refusal;
 use super::faults::{FaultKind, HcpRequest, next_fault};
 use super::model::SignedAddresses;
-use super::rates::Allowance;
-use super::settings::{Flavour, HcpSettings};
+use super::settings::BASE_PATH;
 use super::shared::Shared;
 use super::{answer, archive};
 
@@ -26,8 +25,6 @@ pub(super) enum Door {
     Api,
     /// Signed addresses.
     Archive,
-    /// Both.
-    Both,
 }
 
 /// The connection is closed without an answer.
@@ -77,8 +74,7 @@ pub(super) async fn pass(
     let (parts, body) = request.into_parts();
     let content = to_bytes(Body::new(body), usize::MAX).await;
     let content = content.map_err(|_broken| Closed)?;
-    let settings = shared.read(|model| model.settings.clone());
-    let base = settings.base_path.trim_end_matches('/');
+    let base = BASE_PATH.trim_end_matches('/');
     let below = parts.uri.path().strip_prefix(base).map(str::to_owned);
     let incoming = Incoming {
         body: serde_json::from_slice(&content).unwrap_or_default(),
@@ -87,106 +83,60 @@ pub(super) async fn pass(
         below: below.filter(|path| path.starts_with('/') && door != Door::Archive),
     };
     let method = incoming.parts.method.as_str();
-    let number = record(&shared, &incoming);
+    shared.requests.lock().push(HcpRequest {
+        method: method.to_owned(),
+        path: incoming.path().to_owned(),
+    });
     let fault = next_fault(&mut shared.faults.lock(), method, incoming.path());
     match fault {
-        Some(FaultKind::Close) => return Err(Closed),
         Some(FaultKind::Delay(delay)) => sleep(delay).await,
-        Some(FaultKind::Status(status)) => {
-            note_status(&shared, number, status);
-            return Ok(answer::plain(status));
-        }
-        Some(FaultKind::LoseAnswer | FaultKind::Cut) | None => {}
+        Some(FaultKind::Status(status)) => return Ok(answer::plain(status)),
+        Some(FaultKind::LoseAnswer) | None => {}
     }
-    let response = respond(&shared, door, &settings, &incoming);
-    note_status(&shared, number, response.status());
+    let response = respond(&shared, door, &incoming);
     match fault {
         Some(FaultKind::LoseAnswer) => Err(Closed),
-        Some(FaultKind::Cut) => Ok(answer::cut(response).await),
         _ => Ok(response),
     }
 }
 
-fn record(shared: &Shared, incoming: &Incoming) -> usize {
-    let mut requests = shared.requests.lock();
-    requests.push(HcpRequest {
-        method: incoming.parts.method.as_str().to_owned(),
-        path: incoming.path().to_owned(),
-        query: incoming.parts.uri.query().unwrap_or_default().to_owned(),
-        at: Instant::now(),
-        bearer: incoming.bearer().is_some(),
-        body: incoming.body.clone(),
-        status: None,
-    });
-    requests.len() - 1
-}
-
-fn note_status(shared: &Shared, number: usize, status: StatusCode) {
-    if let Some(request) = shared.requests.lock().get_mut(number) {
-        request.status = Some(status.as_u16());
-    }
-}
-
-fn respond(
-    shared: &Arc<Shared>,
-    door: Door,
-    settings: &HcpSettings,
-    incoming: &Incoming,
-) -> Response<Body> {
+fn respond(shared: &Arc<Shared>, door: Door, incoming: &Incoming) -> Response<Body> {
     let path = incoming.parts.uri.path();
-    if let Some(signature) = path.strip_prefix(SignedAddresses::PATH)
-        && door != Door::Api
-    {
-        return archive::respond(shared, signature, incoming);
-    }
-    if door != Door::Archive && path == DISCOVERY {
-        let services = json!({"tfe.v2": settings.base_path, "state.v2": settings.base_path});
-        return answer::json(StatusCode::OK, &services);
-    }
-    match &incoming.below {
-        Some(below) => api(shared, settings, incoming, below),
-        None => answer::plain(StatusCode::NOT_FOUND),
+    let signature = path.strip_prefix(SignedAddresses::PATH);
+    match (door, signature, &incoming.below) {
+        (Door::Archive, Some(signature), _) => archive::respond(shared, signature, incoming),
+        (Door::Api, _, _) if path == DISCOVERY => answer::json(
+            StatusCode::OK,
+            &json!({"tfe.v2": BASE_PATH, "state.v2": BASE_PATH}),
+        ),
+        (Door::Api, _, Some(below)) => api(shared, incoming, below),
+        _ => answer::plain(StatusCode::NOT_FOUND),
     }
 }
 
-fn api(
-    shared: &Arc<Shared>,
-    settings: &HcpSettings,
-    incoming: &Incoming,
-    path: &str,
-) -> Response<Body> {
+fn api(shared: &Arc<Shared>, incoming: &Incoming, path: &str) -> Response<Body> {
     let caller = incoming
         .bearer()
         .and_then(|token| shared.read(|model| model.tokens.get(token).cloned()));
     let Some(caller) = caller else {
         return answer::refusal(&Refusal::unauthorized());
     };
-    let is_run_list = path.starts_with("/workspaces/") && path.ends_with("/runs");
-    let limits = [(true, &shared.rate), (is_run_list, &shared.run_list_rate)];
-    let mut allowance: Option<Allowance> = None;
-    for (_, limit) in limits.into_iter().filter(|(applies, _)| *applies) {
-        if let Some(limit) = &mut *limit.lock() {
-            let counted = limit.count(&caller.name);
-            allowance = Some(counted);
-            if counted.exceeded {
-                return answer::limited(answer::refusal(&Refusal::too_many_requests()), &counted);
-            }
-        }
+    let counted = shared
+        .rate
+        .lock()
+        .as_mut()
+        .map(|rate| rate.count(&caller.name));
+    if let Some(allowance) = counted.filter(|allowance| allowance.exceeded) {
+        let refusal = answer::refusal(&Refusal::too_many_requests());
+        return answer::limited(refusal, &allowance);
     }
     let answered = readable(incoming).and_then(|()| {
         let method = incoming.parts.method.clone();
         shared.call(method, path, &incoming.query(), &incoming.body, &caller)
     });
-    let mut response = match &answered {
+    match &answered {
         Ok(reply) => answer::reply(reply),
         Err(refusal) => answer::refusal(refusal),
-    };
-    answer::name_product(&mut response, settings.flavour);
-    match allowance {
-        Some(allowance) if settings.flavour == Flavour::Hcp => {
-            answer::limited(response, &allowance)
-        }
-        _ => response,
     }
 }
 

@@ -21,8 +21,6 @@ pub struct RunRecord {
     pub phase: Phase,
     /// Message.
     pub message: String,
-    /// User.
-    pub created_by: String,
     /// Whether it only plans.
     pub plan_only: bool,
     /// Whether it waits for a confirmation.
@@ -124,7 +122,6 @@ impl HcpServer {
                 configuration: run.configuration.clone(),
                 phase: run.status,
                 message: run.message.clone(),
-                created_by: run.created_by.clone(),
                 plan_only: run.plan_only,
                 confirmable: run.confirmable,
                 variables: run.variables.clone(),
@@ -174,7 +171,7 @@ impl HcpServer {
         self.shared.read(|model| {
             let workspace = model.workspace_named(workspace)?;
             let state = model.current_state(&workspace.id)?;
-            serde_json::from_slice(state.content.as_deref()?).ok()
+            serde_json::from_slice(&state.content).ok()
         })
     }
 

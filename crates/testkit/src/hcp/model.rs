@@ -10,9 +10,6 @@ mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use cts_core::{Clock as _, SystemClock};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::phase::Phase;
@@ -20,7 +17,7 @@ use super::settings::HcpSettings;
 pub(super) use configuration::Configuration;
 pub(super) use run::{Cancel, PolicyCheck, Run};
 pub(super) use signed::{Signed, SignedAddresses};
-pub(super) use stage::{Counts, StageName};
+pub(super) use stage::StageName;
 pub(super) use state_version::{StateVersion, md5};
 pub(super) use variable::Variable;
 pub use workspace::Policy;
@@ -29,26 +26,10 @@ pub(super) use workspace::{Lock, Workspace};
 /// Permission of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// Read workspaces and everything below them.
-    Read,
     /// Create and change workspaces and their tags.
     ManageWorkspaces,
-    /// Delete workspaces.
-    DeleteWorkspaces,
-    /// Lock and unlock workspaces.
-    Lock,
-    /// Read and write variables.
-    Variables,
-    /// Upload configurations, and create, discard and cancel runs.
-    QueueRuns,
-    /// Confirm runs.
-    ApplyRuns,
-    /// Override policies.
-    OverridePolicies,
     /// Read states.
     ReadStates,
-    /// Create states.
-    WriteStates,
 }
 
 /// Sender of a call.
@@ -80,34 +61,6 @@ pub(super) struct AgentPool {
     pub(super) agents: usize,
 }
 
-/// Made-up result of a run without Terraform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    /// Resources that the plan adds.
-    pub additions: u64,
-    /// Resources that the plan changes.
-    pub changes: u64,
-    /// Resources that the plan destroys.
-    pub destructions: u64,
-    /// The plan fails.
-    pub plan_fails: bool,
-    /// The apply fails.
-    pub apply_fails: bool,
-}
-
-impl Default for Outcome {
-    /// Adds one resource.
-    fn default() -> Self {
-        Self {
-            additions: 1,
-            changes: 0,
-            destructions: 0,
-            plan_fails: false,
-            apply_fails: false,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) settings: HcpSettings,
@@ -115,8 +68,8 @@ pub(super) struct Model {
     pub(super) address: String,
     /// Callers by token.
     pub(super) tokens: BTreeMap<String, Caller>,
-    /// Identifiers and names; the first is the default.
-    pub(super) projects: Vec<(String, String)>,
+    /// Identifier of the default project.
+    pub(super) project: String,
     pub(super) agent_pools: Vec<AgentPool>,
     pub(super) workspaces: Vec<Workspace>,
     pub(super) configurations: Vec<Configuration>,
@@ -131,8 +84,6 @@ pub(super) struct Model {
     pub(super) uploads_held: bool,
     /// Values that come with a run are dropped without a word.
     pub(super) ignores_run_variables: bool,
-    /// Why every upload fails.
-    pub(super) upload_failure: Option<String>,
     /// Runs that are created but not followed yet.
     pub(super) created_runs: Vec<String>,
 }
@@ -143,7 +94,7 @@ impl Model {
             settings,
             address,
             tokens: BTreeMap::new(),
-            projects: vec![(identifier("prj"), "Default Project".to_owned())],
+            project: identifier("prj"),
             agent_pools: Vec::new(),
             workspaces: Vec::new(),
             configurations: Vec::new(),
@@ -154,7 +105,6 @@ impl Model {
             renamed: BTreeMap::new(),
             uploads_held: false,
             ignores_run_variables: false,
-            upload_failure: None,
             created_runs: Vec::new(),
         }
     }
@@ -191,10 +141,10 @@ impl Model {
         self.configurations.iter_mut().find(|known| known.id == id)
     }
 
-    /// The newest finished state of a workspace.
+    /// The newest state of a workspace.
     pub(super) fn current_state(&self, workspace: &str) -> Option<&StateVersion> {
         let mut states = self.state_versions.iter().rev();
-        states.find(|state| state.workspace == workspace && state.content.is_some())
+        states.find(|state| state.workspace == workspace)
     }
 
     /// Removes a workspace with everything below it.
@@ -233,13 +183,4 @@ pub(super) fn identifier(prefix: &str) -> String {
     let random = Uuid::new_v4().simple().to_string();
     let short: String = random.chars().take(16).collect();
     format!("{prefix}-{short}")
-}
-
-pub(super) fn now() -> DateTime<Utc> {
-    SystemClock.now()
-}
-
-/// A moment as the API writes it.
-pub(super) fn moment(at: DateTime<Utc>) -> Value {
-    Value::String(at.to_rfc3339_opts(SecondsFormat::Millis, true))
 }

@@ -1,59 +1,66 @@
-//! Deeds of a person who has every right. Each panics if the server refuses it.
+//! Deeds of a person who has every right. Each panics if the server refuses it, unless its name begins with `try`: then
+//! the run or the workspace may not be what it was a moment ago.
 
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use super::call::Answered;
 use super::model::Caller;
+use super::settings::ORGANIZATION;
 use super::{HcpServer, gzip_tar};
 
 impl HcpServer {
     /// Creates a workspace with these attributes besides its name.
     pub fn create_workspace(&self, name: &str, mut attributes: Value) {
         attributes["name"] = json!(name);
-        let path = format!("organizations/{}/workspaces", self.organization());
-        self.act(Method::POST, &path, "workspaces", attributes);
+        let path = format!("organizations/{ORGANIZATION}/workspaces");
+        done(self.act(Method::POST, &path, &document("workspaces", attributes)));
     }
 
     /// Changes attributes of a workspace.
     pub fn update_workspace(&self, name: &str, attributes: Value) {
-        self.act_on(Method::PATCH, name, "", "workspaces", attributes);
+        done(self.update(name, attributes));
+    }
+
+    /// Tries to change attributes of a workspace. Returns whether the server took them.
+    pub fn try_to_update_workspace(&self, name: &str, attributes: Value) -> bool {
+        self.update(name, attributes).is_ok()
+    }
+
+    fn update(&self, name: &str, attributes: Value) -> Answered {
+        let body = document("workspaces", attributes);
+        self.act_on_workspace(Method::PATCH, name, "", &body)
     }
 
     /// Deletes a workspace with everything below it.
     pub fn delete_workspace(&self, name: &str) {
-        self.act_on(Method::DELETE, name, "", "", json!({}));
+        done(self.act_on_workspace(Method::DELETE, name, "", &Value::Null));
     }
 
     /// Locks a workspace.
     pub fn lock(&self, workspace: &str) {
-        self.act_on(Method::POST, workspace, "/actions/lock", "", json!({}));
+        done(self.change_lock(workspace, "lock"));
     }
 
     /// Unlocks a workspace that [`Self::lock`] has locked.
     pub fn unlock(&self, workspace: &str) {
-        self.act_on(Method::POST, workspace, "/actions/unlock", "", json!({}));
+        done(self.change_lock(workspace, "unlock"));
     }
 
-    /// Unlocks a workspace of any holder.
-    pub fn force_unlock(&self, workspace: &str) {
-        self.act_on(
-            Method::POST,
-            workspace,
-            "/actions/force-unlock",
-            "",
-            json!({}),
-        );
+    /// Tries `lock`, `unlock` or `force-unlock` of a workspace. Returns whether the server took it.
+    pub fn try_on_workspace(&self, workspace: &str, action: &str) -> bool {
+        self.change_lock(workspace, action).is_ok()
+    }
+
+    fn change_lock(&self, workspace: &str, action: &str) -> Answered {
+        let path = format!("/actions/{action}");
+        self.act_on_workspace(Method::POST, workspace, &path, &Value::Null)
     }
 
     /// Puts a tag on a workspace.
     pub fn tag(&self, workspace: &str, tag: &str) {
         let tag = tag.to_owned();
         self.change_workspace(workspace, |workspace| workspace.tags.insert(tag));
-    }
-
-    /// Takes a tag from a workspace.
-    pub fn untag(&self, workspace: &str, tag: &str) {
-        self.change_workspace(workspace, |workspace| workspace.tags.remove(tag));
     }
 
     /// Connects a workspace with a repository.
@@ -65,28 +72,23 @@ impl HcpServer {
     /// Sets a variable of a workspace, new or known: its attributes besides the key.
     pub fn set_variable(&self, workspace: &str, key: &str, mut attributes: Value) {
         attributes["key"] = json!(key);
-        let known = self
-            .variables(workspace)
-            .into_iter()
-            .find(|variable| variable.key == key);
-        if let Some(known) = known {
-            let path = format!("/vars/{}", known.id);
-            self.act_on(Method::PATCH, workspace, &path, "vars", attributes);
-        } else {
-            if attributes["category"].is_null() {
-                attributes["category"] = json!("terraform");
-            }
-            self.act_on(Method::POST, workspace, "/vars", "vars", attributes);
+        let mut known = self.variables(workspace).into_iter();
+        let (method, path) = match known.find(|variable| variable.key == key) {
+            Some(known) => (Method::PATCH, format!("/vars/{}", known.id)),
+            None => (Method::POST, "/vars".to_owned()),
+        };
+        if method == Method::POST && attributes["category"].is_null() {
+            attributes["category"] = json!("terraform");
         }
+        done(self.act_on_workspace(method, workspace, &path, &document("vars", attributes)));
     }
 
     /// Uploads a configuration of these files, which starts no run, and returns the identifier of its version.
     pub fn upload_configuration(&self, workspace: &str, files: &[(&str, &str)]) -> String {
-        let attributes = json!({"auto-queue-runs": false});
         let kind = "configuration-versions";
-        let path = "/configuration-versions";
-        let created = self.act_on(Method::POST, workspace, path, kind, attributes);
-        let id = created["id"].as_str().unwrap_or_default().to_owned();
+        let body = document(kind, json!({"auto-queue-runs": false}));
+        let path = format!("/{kind}");
+        let id = done(self.act_on_workspace(Method::POST, workspace, &path, &body));
         let content = gzip_tar(files);
         let taken = self
             .shared
@@ -98,52 +100,35 @@ impl HcpServer {
     /// Queues a run with the newest configuration version of a workspace, and returns its identifier.
     pub fn queue_run(&self, workspace: &str, message: &str) -> String {
         let id = self.workspace(workspace)["id"].clone();
-        let run = json!({"data": {
-            "type": "runs", "attributes": {"message": message},
-            "relationships": {"workspace": {"data": {"type": "workspaces", "id": id}}},
-        }});
-        let created = self.act_with(Method::POST, "runs", &run);
-        created["id"].as_str().unwrap_or_default().to_owned()
+        let mut run = document("runs", json!({"message": message}));
+        let workspace = json!({"data": {"type": "workspaces", "id": id}});
+        run["data"]["relationships"] = json!({"workspace": workspace});
+        done(self.act(Method::POST, "runs", &run))
     }
 
     /// Confirms a run that waits for that.
     pub fn confirm(&self, run: &str) {
-        self.act(
-            Method::POST,
-            &format!("runs/{run}/actions/apply"),
-            "",
-            json!({}),
-        );
+        done(self.act_on_run(run, "apply"));
     }
 
     /// Discards a run.
     pub fn discard(&self, run: &str) {
-        self.act(
-            Method::POST,
-            &format!("runs/{run}/actions/discard"),
-            "",
-            json!({}),
-        );
+        done(self.act_on_run(run, "discard"));
     }
 
     /// Cancels a run.
     pub fn cancel(&self, run: &str) {
-        self.act(
-            Method::POST,
-            &format!("runs/{run}/actions/cancel"),
-            "",
-            json!({}),
-        );
+        done(self.act_on_run(run, "cancel"));
     }
 
-    /// Cancels a run at once, some time after [`Self::cancel`].
-    pub fn force_cancel(&self, run: &str) {
-        self.act(
-            Method::POST,
-            &format!("runs/{run}/actions/force-cancel"),
-            "",
-            json!({}),
-        );
+    /// Tries `apply`, `discard`, `cancel` or `force-cancel` of a run. Returns whether the server took it.
+    pub fn try_on_run(&self, run: &str, action: &str) -> bool {
+        self.act_on_run(run, action).is_ok()
+    }
+
+    fn act_on_run(&self, run: &str, action: &str) -> Answered {
+        let path = format!("runs/{run}/actions/{action}");
+        self.act(Method::POST, &path, &Value::Null)
     }
 
     /// Overrides the failed policy of a run.
@@ -151,34 +136,27 @@ impl HcpServer {
         let check = self.shared.read(|model| model.run(run)?.policy.clone());
         let check = check.unwrap_or_else(|| panic!("{run} has no policy check"));
         let path = format!("policy-checks/{}/actions/override", check.id);
-        self.act(Method::POST, &path, "", json!({}));
+        done(self.act(Method::POST, &path, &Value::Null));
     }
 
-    fn act_on(
-        &self,
-        method: Method,
-        name: &str,
-        path: &str,
-        kind: &str,
-        attributes: Value,
-    ) -> Value {
-        let path = format!(
-            "organizations/{}/workspaces/{name}{path}",
-            self.organization()
-        );
-        self.act(method, &path, kind, attributes)
+    fn act_on_workspace(&self, method: Method, name: &str, path: &str, body: &Value) -> Answered {
+        let path = format!("organizations/{ORGANIZATION}/workspaces/{name}{path}");
+        self.act(method, &path, body)
     }
 
-    fn act(&self, method: Method, path: &str, kind: &str, attributes: Value) -> Value {
-        let data = Value::from_iter([("type", Value::from(kind)), ("attributes", attributes)]);
-        let body = Value::from_iter([("data", data)]);
-        self.act_with(method, path, &body)
+    fn act(&self, method: Method, path: &str, body: &Value) -> Answered {
+        self.shared.call(method, path, &[], body, &Caller::person())
     }
+}
 
-    fn act_with(&self, method: Method, path: &str, body: &Value) -> Value {
-        match self.shared.call(method, path, &[], body, &Caller::person()) {
-            Ok(reply) => reply.body.unwrap_or_default()["data"].take(),
-            Err(refusal) => panic!("{path}: {}", refusal.document()),
-        }
-    }
+fn document(kind: &str, attributes: Value) -> Value {
+    let data = Value::from_iter([("type", Value::from(kind)), ("attributes", attributes)]);
+    Value::from_iter([("data", data)])
+}
+
+/// The identifier in the answer to a deed, if it has one.
+fn done(answered: Answered) -> String {
+    let reply = answered.unwrap_or_else(|refusal| panic!("refused: {}", refusal.document()));
+    let body = reply.body.unwrap_or_default();
+    body["data"]["id"].as_str().unwrap_or_default().to_owned()
 }

@@ -18,7 +18,6 @@ pub(super) struct RateLimit {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     pub(super) limit: u32,
-    pub(super) remaining: u32,
     pub(super) reset: Duration,
     pub(super) exceeded: bool,
 }
@@ -45,7 +44,6 @@ impl RateLimit {
         }
         Allowance {
             limit: self.limit,
-            remaining: self.limit - *used,
             reset: self.period.saturating_sub(now.duration_since(*begin)),
             exceeded,
         }

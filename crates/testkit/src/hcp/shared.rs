@@ -24,7 +24,6 @@ pub(super) struct Shared {
     pub(super) faults: Mutex<Vec<Fault>>,
     pub(super) requests: Mutex<Vec<HcpRequest>>,
     pub(super) rate: Mutex<Option<RateLimit>>,
-    pub(super) run_list_rate: Mutex<Option<RateLimit>>,
     /// Followed runs.
     runs: Mutex<JoinSet<()>>,
     pub(super) children: Children,
@@ -40,7 +39,6 @@ impl Shared {
             faults: Mutex::default(),
             requests: Mutex::default(),
             rate: Mutex::default(),
-            run_list_rate: Mutex::default(),
             runs: Mutex::default(),
             children: Children::default(),
             directory,

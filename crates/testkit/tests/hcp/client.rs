@@ -88,10 +88,6 @@ impl Session {
         request.send().await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> reqwest::Result<Response> {
-        self.send("GET", path, &Value::Null).await
-    }
-
     /// Sends a row's request and returns its answer, null without a body.
     pub(crate) async fn call(&mut self, row: &Row) -> Value {
         let place = format!("{} {}", row.method, row.path);

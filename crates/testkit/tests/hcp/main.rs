@@ -2,13 +2,10 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod calls;
 mod client;
 mod errors;
 mod faults;
 mod given;
-mod life;
-mod policies;
 mod states;
 mod table;
 mod terraform;

@@ -1,29 +1,12 @@
 //! Runs with the real Terraform.
 
-use std::time::Duration;
-
-use cts_testkit::hcp::{Flavour, HcpSettings, Phase};
-use cts_testkit::{eventually, terraform_path};
+use cts_testkit::eventually;
+use cts_testkit::hcp::{HcpSettings, Phase};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::client::{DEADLINE, Session};
-
-const MODULE: &str = r#"
-variable "word" {
-  type = string
-}
-
-variable "numbers" {
-  type    = list(number)
-  default = []
-}
-
-resource "terraform_data" "kept" {
-  input = "${var.word} ${length(var.numbers)}"
-}
-"#;
 
 /// Prints `started`, and ends by itself after a minute only.
 const TAKES_LONG: &str = r#"
@@ -38,115 +21,19 @@ resource "terraform_data" "slow" {
 }
 "#;
 
-async fn session(module: &str, attributes: Value) -> Session {
-    let settings = HcpSettings {
-        terraform: Some(terraform_path()),
-        json_plans: true,
-        force_cancel_after: Duration::ZERO,
-        ..HcpSettings::default()
-    };
-    let mut session = Session::with_workspace(settings, attributes).await;
-    session.upload(&[("main.tf", module)]);
-    session
-}
-
-/// Sets a variable of the workspace that is a text.
-fn set(session: &Session, key: &str, value: &str) {
-    let attributes = json!({"value": value});
-    session.server.set_variable("web", key, attributes);
-}
-
-fn kept(session: &Session) -> Value {
-    let state = session.server.state("web").unwrap();
-    state["resources"][0]["instances"][0]["attributes"]["input"]["value"].clone()
-}
-
-#[tokio::test]
-async fn a_configuration_is_applied_with_the_variables_of_its_workspace() {
+/// A session whose run `{run}` provisions, and the process of the provisioner.
+async fn provisioning() -> (Session, i32) {
     let attributes = json!({"auto-apply": true, "structured-run-output-enabled": false});
-    let mut session = session(MODULE, attributes).await;
-    set(&session, "word", "it's ${x}");
-    let numbers = json!({"value": "[1, 2]", "hcl": true});
-    session.server.set_variable("web", "numbers", numbers);
+    let mut session = Session::with_workspace(HcpSettings::with_terraform(), attributes).await;
+    session.upload(&[("main.tf", TAKES_LONG)]);
     session.table("POST /runs run {} -> 201 as run").await;
-    let id = session.reached(Phase::Applied).await;
-    assert_eq!(kept(&session), "it's ${x} 2");
-    let planned = session.server.plan_log(&id);
-    let text = "Plan: 1 to add, 0 to change, 0 to destroy.";
-    assert!(planned.contains(text), "{planned}");
-    let applied = session.server.apply_log(&id);
-    let text = "Apply complete! Resources: 1 added, 0 changed, 0 destroyed.";
-    assert!(applied.contains(text), "{applied}");
-    let rows = r#"
-GET /runs/{run}/plan -> 200 attributes {"status": "finished", "resource-additions": 1, "resource-destructions": 0} as plan
-GET /runs/{run}/apply -> 200 attributes {"status": "finished", "resource-additions": 1, "resource-destructions": 0}
-GET /plans/{plan}/json-output -> 307
-GET /workspaces/{ws}/current-state-version -> 200 {"data": {"relationships": {"run": {"data": {"id": "{run}"}}}}}
-GET /workspaces/{ws} -> 200 attributes {"resource-count": 1}
-POST /runs run {} -> 201 as run"#;
-    session.table(rows).await;
-    session.reached(Phase::PlannedAndFinished).await;
-    session
-        .table(r#"POST /runs run {"is-destroy": true} -> 201"#)
-        .await;
-    session.reached(Phase::Applied).await;
-    let state = session.server.state("web").unwrap();
-    assert_eq!(state["resources"], json!([]));
-}
-
-#[tokio::test]
-async fn variables_of_a_run_win_and_a_run_that_plans_leaves_no_state() {
-    let mut session = session(MODULE, json!({})).await;
-    set(&session, "word", "workspace");
-    let planned = r#"
-POST /runs run {"plan-only": true, "variables": [{"key": "word", "value": "\"run\""}]} -> 201 as run"#;
-    session.table(planned).await;
-    let id = session.reached(Phase::PlannedAndFinished).await;
-    assert_eq!(session.server.state("web"), None);
-    let log = session.server.plan_log(&id);
-    let lines = log.lines().map(serde_json::from_str::<Value>);
-    let mut summaries = lines
-        .flatten()
-        .filter(|line| line["type"] == "change_summary");
-    assert_eq!(summaries.next().unwrap()["changes"]["add"], 1);
-    let rows = r#"
-GET /runs/{run} -> 200 attributes {"has-changes": true}
-POST /runs run {"auto-apply": true, "variables": [{"key": "word", "value": "\"run\""}]} -> 201"#;
-    session.table(rows).await;
-    session.reached(Phase::Applied).await;
-    assert_eq!(kept(&session), "run 0");
-}
-
-#[tokio::test]
-async fn files_win_over_variables_of_the_open_server() {
-    let settings = HcpSettings {
-        terraform: Some(terraform_path()),
-        flavour: Flavour::Otf,
-        ..HcpSettings::default()
-    };
-    let mut session = Session::with_workspace(settings, json!({"auto-apply": true})).await;
-    session.upload(&[("main.tf", MODULE), ("a.auto.tfvars", "word = \"file\"\n")]);
-    set(&session, "word", "workspace");
-    session.table("POST /runs run {} -> 201").await;
-    session.reached(Phase::Applied).await;
-    assert_eq!(kept(&session), "file 0");
-}
-
-#[tokio::test]
-async fn a_failed_init_is_in_the_log_of_the_plan() {
-    let mut session = session("resource \"none_such\" \"x\" {\n", json!({})).await;
-    session.table("POST /runs run {} -> 201").await;
-    let id = session.reached(Phase::Errored).await;
-    let log = session.server.plan_log(&id);
-    assert!(log.contains("Error"), "{log}");
+    let process = provisioner(&session).await;
+    (session, process)
 }
 
 #[tokio::test]
 async fn cancel_ends_terraform_gently_and_keeps_the_state() {
-    let attributes = json!({"auto-apply": true, "structured-run-output-enabled": false});
-    let mut session = session(TAKES_LONG, attributes).await;
-    session.table("POST /runs run {} -> 201 as run").await;
-    let process = provisioner(&session).await;
+    let (mut session, process) = provisioning().await;
     session
         .table("POST /runs/{run}/actions/cancel -> 202")
         .await;
@@ -156,32 +43,30 @@ async fn cancel_ends_terraform_gently_and_keeps_the_state() {
     assert!(log.contains("Interrupt received"), "{log}");
     let state = session.server.state("web").unwrap();
     assert_eq!(state["resources"].as_array().unwrap().len(), 2);
-    session
-        .table(r#"GET /runs/{run}/apply -> 200 attributes {"status": "canceled"}"#)
-        .await;
 }
 
 #[tokio::test]
 async fn a_terraform_that_does_not_listen_is_killed_by_force() {
-    let mut session = session(TAKES_LONG, json!({"auto-apply": true})).await;
-    session.table("POST /runs run {} -> 201 as run").await;
-    let process = provisioner(&session).await;
+    let (mut session, process) = provisioning().await;
     let terraform = Pid::from_raw(parent(process));
     kill(terraform, Signal::SIGSTOP).unwrap();
     let rows = r#"
 POST /runs/{run}/actions/cancel -> 202
-GET /runs/{run} -> 200 attributes {"status": "applying", "actions": {"is-cancelable": false, "is-force-cancelable": true}}
-POST /runs/{run}/actions/force-cancel -> 202"#;
+GET /runs/{run} -> 200 attributes {"status": "applying", "actions": {"is-cancelable": false}}"#;
     session.table(rows).await;
+    eventually(DEADLINE, async || {
+        let run = &session.kept["run"];
+        let is_forced = session.server.try_on_run(run, "force-cancel");
+        is_forced.then_some(()).ok_or("it cannot be forced yet")
+    })
+    .await;
     session.reached(Phase::ForceCanceled).await;
     gone(process).await;
 }
 
 #[tokio::test]
 async fn a_dropped_server_leaves_no_process() {
-    let mut session = session(TAKES_LONG, json!({"auto-apply": true})).await;
-    session.table("POST /runs run {} -> 201 as run").await;
-    let process = provisioner(&session).await;
+    let (session, process) = provisioning().await;
     drop(session);
     gone(process).await;
 }

@@ -30,17 +30,18 @@ async fn bodies_must_be_documents() {
 
 #[tokio::test]
 async fn attributes_are_validated() {
-    let settings = HcpSettings {
-        value_limit: 10,
-        ..HcpSettings::default()
-    };
-    let mut session = Session::with_workspace(settings, json!({})).await;
+    let mut session = Session::with_workspace(HcpSettings::default(), json!({})).await;
     session
         .server
         .set_variable("web", "hidden", json!({"value": "v", "sensitive": true}));
     let hidden = session.server.variables("web")[0].id.clone();
     session.keep("hidden", &hidden);
-    for (name, length) in [("long91", 91), ("long129", 129), ("long513", 513)] {
+    for (name, length) in [
+        ("long91", 91),
+        ("long129", 129),
+        ("long513", 513),
+        ("long", 262_145),
+    ] {
         session.keep(name, &"n".repeat(length));
     }
     let rows = r#"
@@ -58,7 +59,7 @@ GET /workspaces/{ws} -> 200 attributes {"name": "web", "execution-mode": "remote
 POST /workspaces/{ws}/vars vars {"key": "k", "value": "v"} -> 422 invalid category
 POST /workspaces/{ws}/vars vars {"key": "", "category": "env"} -> 422 invalid key
 POST /workspaces/{ws}/vars vars {"key": "{long129}", "category": "env"} -> 422 invalid key
-POST /workspaces/{ws}/vars vars {"key": "k", "value": "12345678901", "category": "env"} -> 422 invalid value
+POST /workspaces/{ws}/vars vars {"key": "k", "value": "{long}", "category": "env"} -> 422 invalid value
 POST /workspaces/{ws}/vars vars {"key": "k", "description": "{long513}", "category": "env"} -> 422 invalid description
 POST /workspaces/{ws}/vars vars {"key": "k", "category": "env", "hcl": true} -> 422 invalid hcl
 POST /workspaces/{ws}/vars vars {"key": "hidden", "category": "terraform"} -> 422 invalid key

@@ -249,10 +249,8 @@ impl RemoteAttempt<'_> {
             workspace_id: &remote.workspace.id,
             configuration_version_id: configuration,
             message: &message,
-            is_plan_only: self.kind.only_plans(),
+            plan_only: self.kind.only_plans(),
             is_destroy: matches!(self.kind, RunKind::Destroy | RunKind::DestroyPlan),
-            // The workspace decides: an operator may have switched it off.
-            auto_apply: None,
             variables: &variables,
         };
         let run = server.create_run(&run).await?;

@@ -17,7 +17,7 @@ impl RemoteAttempt<'_> {
         let found = self.driver.usable(server, definition).await?;
         let version = if let Some((workspace, _tags)) = found {
             self.driver.difference(server, &workspace, mode, &wanted)?;
-            workspace.terraform_version
+            workspace.attributes.terraform_version
         } else {
             self.driver.require_organization(server).await?;
             wanted.terraform_version
@@ -33,12 +33,12 @@ impl RemoteAttempt<'_> {
 impl RemoteDriver {
     async fn require_organization(&self, server: &Server) -> Result<(), RemoteError> {
         let organization = &self.settings.organization;
-        match server.entitlements(organization).await {
-            Ok(_features) => Ok(()),
-            Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Err(RemoteError::Organization {
+        let found = server.require_organization(organization).await;
+        found.map_err(|error| match error {
+            ApiError::NotFound(_) | ApiError::Forbidden(_) => RemoteError::Organization {
                 organization: organization.clone(),
-            }),
-            Err(error) => Err(error.into()),
-        }
+            },
+            error => error.into(),
+        })
     }
 }

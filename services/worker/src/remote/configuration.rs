@@ -6,9 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cts_bundle::UnpackedBundle;
 use cts_core::{Digest, ModuleInterface, RemoteConfiguration, TaskDefinition};
-use cts_hcp_terraform::{
-    ConfigurationVersion, ConfigurationVersionStatus as Status, NewConfigurationVersion, Server,
-};
+use cts_hcp_terraform::{ApiError, ConfigurationVersion, Server};
 use cts_terraform::{GeneratedFile, RenderSettings, render_configuration};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
@@ -107,8 +105,7 @@ impl RemoteDriver {
         let _place = self.uploads.acquire().await.ok();
         let packing = spawn_blocking(move || configuration.pack());
         let archive = Bytes::from(packing.await??);
-        let version = NewConfigurationVersion { is_speculative };
-        let made = self.upload(server, workspace_id, version, &archive);
+        let made = self.upload(server, workspace_id, is_speculative, &archive);
         let made = made.await?;
         Ok(RemoteConfiguration {
             id: made.id,
@@ -120,11 +117,11 @@ impl RemoteDriver {
         &self,
         server: &Server,
         workspace_id: &str,
-        version: NewConfigurationVersion,
+        is_speculative: bool,
         archive: &Bytes,
     ) -> Result<ConfigurationVersion, RemoteError> {
         let made = server
-            .create_configuration_version(workspace_id, version)
+            .create_configuration_version(workspace_id, is_speculative)
             .await?;
         if let Some(url) = &made.upload_url {
             server.upload_configuration(url, archive.clone()).await?;
@@ -137,8 +134,8 @@ impl RemoteDriver {
 /// Whether a configuration version can still be used for any run.
 async fn is_there(server: &Server, id: &str) -> Result<bool, RemoteError> {
     match server.configuration_version(id).await {
-        Ok(version) => Ok(version.status == Status::Uploaded && !version.is_speculative),
-        Err(cts_hcp_terraform::ApiError::NotFound(_)) => Ok(false),
+        Ok(version) => Ok(version.status.as_str() == "uploaded" && !version.speculative),
+        Err(ApiError::NotFound(_)) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
@@ -146,9 +143,10 @@ async fn is_there(server: &Server, id: &str) -> Result<bool, RemoteError> {
 async fn until_taken(server: &Server, id: &str) -> Result<ConfigurationVersion, RemoteError> {
     loop {
         let version = server.configuration_version(id).await?;
-        match version.status {
-            Status::Uploaded => return Ok(version),
-            Status::Errored => {
+        match version.status.as_str() {
+            "uploaded" => return Ok(version),
+            "errored" => {
+                let version = version.attributes;
                 return Err(RemoteError::Configuration {
                     message: version.error_message.or(version.error),
                 });

@@ -2,7 +2,6 @@
 //! (docs/hcp-terraform.md#a-decision-on-the-server).
 
 use cts_core::{Chain, RemoteRun};
-use cts_hcp_terraform::RunStatus;
 
 use super::error::RemoteError;
 use super::follow::Ended;
@@ -18,14 +17,12 @@ impl RemoteAttempt<'_> {
     /// The decision that has ended a remote run; `None` if it has failed by itself, or cts has ended it. Where cts has
     /// asked for the end, its record says so, because that is noted before the server is asked.
     pub(super) async fn decision(&self, remote: &RemoteRun, ended: &Ended) -> Option<RemoteError> {
-        let status = match ended.run.status {
+        let status = match ended.run.status.as_str() {
             _ if remote.given_up => return None,
-            RunStatus::Discarded => "discarded",
-            RunStatus::Canceled | RunStatus::ForceCanceled if is_failure(ended.text()) => {
-                return None;
-            }
-            RunStatus::Canceled => "canceled",
-            RunStatus::ForceCanceled => "canceled by force",
+            "discarded" => "discarded",
+            "canceled" | "force_canceled" if is_failure(ended.text()) => return None,
+            "canceled" => "canceled",
+            "force_canceled" => "canceled by force",
             _ => return None,
         };
         Some(RemoteError::Decided {

@@ -162,7 +162,7 @@ impl RemoteAttempt<'_> {
         if run.phase() != RunPhase::Waiting {
             return Ok(None);
         }
-        let Some(id) = &run.workspace_id else {
+        let Some(id) = run.relationships.workspace.id() else {
             return Ok(None);
         };
         let workspace = server.workspace(id).await?;
@@ -247,7 +247,7 @@ impl RemoteAttempt<'_> {
 }
 
 /// Whether a person decides. The server confirms the plan of a run with auto apply itself, a moment later.
-const fn is_for_person(run: &Run, approval: Approval) -> bool {
+fn is_for_person(run: &Run, approval: Approval) -> bool {
     !(run.auto_apply && matches!(approval, Approval::Confirmation))
 }
 
@@ -279,8 +279,8 @@ impl Logs {
         let is_live = attempt.driver.reads_live();
         let plans = is_planned || is_live && phase == RunPhase::Planning;
         if plans && self.planned.is_none() {
-            if let Some(id) = &run.plan_id
-                && let Some(url) = server.plan(id).await?.log_url
+            if let Some(id) = run.relationships.plan.id()
+                && let Some(url) = server.plan_log(id).await?
             {
                 self.plan
                     .read(server, &url, &attempt.output, is_planned)
@@ -293,8 +293,8 @@ impl Logs {
         }
         let applies = has_ended || is_live && phase == RunPhase::Applying;
         if applies
-            && let Some(id) = &run.apply_id
-            && let Some(url) = server.apply(id).await?.log_url
+            && let Some(id) = run.relationships.apply.id()
+            && let Some(url) = server.apply_log(id).await?
         {
             self.apply
                 .read(server, &url, &attempt.output, has_ended)

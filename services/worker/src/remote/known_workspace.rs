@@ -54,7 +54,7 @@ impl RemoteDriver {
             return Ok(());
         };
         let now = match server.workspace(&known.id).await {
-            Ok(workspace) => Some(workspace.name),
+            Ok(workspace) => Some(workspace.attributes.name),
             Err(ApiError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };

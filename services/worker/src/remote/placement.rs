@@ -181,7 +181,7 @@ mod tests {
         assert!(note.ends_with("the next apply has others: fw"), "{note}");
         let mut present = applied("s");
         for variable in &mut present {
-            variable.description = "managed by cts; edits are replaced".to_owned();
+            variable.attributes.description = "managed by cts; edits are replaced".to_owned();
         }
         let plan = placed(("s", Reach::Plans, false), &present, false).unwrap();
         let [note] = plan.notes.as_slice() else {

@@ -58,12 +58,12 @@ pub(super) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
 /// The reason for which a run has not begun.
 pub(super) fn waiting_for(workspace: &Workspace, run: &Run) -> Option<String> {
     if workspace.is_locked && !workspace.is_locked_by_run() {
-        return Some(match &workspace.locked_by {
-            Some((_kind, id)) => format!("the workspace is locked by {id}"),
+        return Some(match workspace.relationships.locked_by.id() {
+            Some(id) => format!("the workspace is locked by {id}"),
             None => "the workspace is locked".to_owned(),
         });
     }
-    let current = workspace.current_run_id.as_ref();
-    let current = current.filter(|current| **current != run.id)?;
+    let current = workspace.relationships.current_run.id();
+    let current = current.filter(|current| *current != run.id)?;
     Some(format!("the run {current} of the workspace comes first"))
 }

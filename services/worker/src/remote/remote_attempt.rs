@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cts_bundle::UnpackedBundle;
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
 use cts_core::{RemoteRun, RemoteWorkspace, RunInput, TaskName};
-use cts_hcp_terraform::{Run, RunEnd, RunStatus, Server};
+use cts_hcp_terraform::{Run, RunEnd, Server};
 use cts_terraform::{
     OutputLine, OutputSink, OutputStream, RenderSettings, StopSignal, TaskDirectory,
 };
@@ -118,7 +118,7 @@ impl RemoteAttempt<'_> {
 
     /// The reason of a failure, as far as the server shows it.
     async fn detail(&self, ended: &Ended) -> String {
-        if ended.run.status == RunStatus::PolicySoftFailed {
+        if ended.run.status.as_str() == "policy_soft_failed" {
             return self.failed_policies(&ended.run).await;
         }
         ended.error_text()

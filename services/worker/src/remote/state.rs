@@ -229,7 +229,7 @@ pub(super) async fn read_state(
     let Some(version) = server.current_state_version(workspace_id).await? else {
         return Ok(None);
     };
-    let Some(url) = &version.download_url else {
+    let Some(url) = &version.hosted_state_download_url else {
         return Ok(None);
     };
     let text = server.download_state(url).await?;

@@ -260,13 +260,16 @@ async fn create(
 pub(super) fn drafted(variable: &WantedVariable, workspace_id: &str) -> Variable {
     Variable {
         id: format!("var-{}", variable.key),
-        key: variable.key.clone(),
-        value: None,
-        category: variable.category,
-        is_hcl: variable.category == VariableCategory::Terraform,
-        is_sensitive: variable.is_sensitive,
-        description: variable.description(workspace_id),
-        version_id: None,
+        attributes: cts_hcp_terraform::VariableAttributes {
+            key: variable.key.clone(),
+            value: None,
+            category: variable.category,
+            is_hcl: variable.category == VariableCategory::Terraform,
+            is_sensitive: variable.is_sensitive,
+            description: variable.description(workspace_id),
+            version_id: None,
+        },
+        relationships: serde::de::IgnoredAny,
     }
 }
 
@@ -280,16 +283,12 @@ mod tests {
     }
 
     fn present(key: &str, value: Option<&str>, version: &str) -> Variable {
-        Variable {
-            id: format!("var-{key}"),
-            key: key.to_owned(),
-            value: value.map(str::to_owned),
-            category: VariableCategory::Terraform,
-            is_hcl: true,
-            is_sensitive: value.is_none(),
-            description: DESCRIPTION.to_owned(),
-            version_id: Some(version.to_owned()),
-        }
+        let mut variable = drafted(&wanted(key, "", value.is_none()), "ws-1");
+        let attributes = &mut variable.attributes;
+        attributes.value = value.map(str::to_owned);
+        DESCRIPTION.clone_into(&mut attributes.description);
+        attributes.version_id = Some(version.to_owned());
+        variable
     }
 
     fn summary(changes: &[Change<'_>]) -> Vec<String> {
@@ -305,14 +304,13 @@ mod tests {
     #[test]
     fn only_differences_are_written() {
         let known = KnownVariables::default();
+        let mut by_hand = present("mine", Some("1"), "1");
+        by_hand.attributes.description = "by hand".into();
         let present = [
             present("same", Some("{}\n"), "1"),
             present("other", Some("1"), "1"),
             present("secret", None, "1"),
-            Variable {
-                description: "by hand".into(),
-                ..present("mine", Some("1"), "1")
-            },
+            by_hand,
             present("gone", Some("1"), "1"),
         ];
         let wanted = [

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cts_core::{CloudExecution, CloudWorkspace, RemoteWorkspace, TaskDefinition};
-use cts_hcp_terraform::{ApiError, ExecutionMode, Server, Workspace, WorkspaceDraft};
+use cts_hcp_terraform::{ApiError, Server, Workspace, WorkspaceDraft};
 
 use super::RemoteDriver;
 use super::error::RemoteError;
@@ -108,7 +108,7 @@ impl RemoteDriver {
         &self,
         server: &Server,
         definition: &TaskDefinition,
-        (mode, pool): &(ExecutionMode, Option<String>),
+        (mode, pool): &(&'static str, Option<String>),
         reach: Reach,
     ) -> Result<(Workspace, BTreeSet<String>), RemoteError> {
         let settings = &self.settings;
@@ -117,12 +117,12 @@ impl RemoteDriver {
         let draft = WorkspaceDraft {
             name: Some(name.clone()),
             description: Some(definition.description.clone()),
-            execution_mode: Some(mode.clone()),
+            execution_mode: Some(mode),
             agent_pool_id: pool.clone(),
             auto_apply: Some(true),
             queue_all_runs: Some(false),
             terraform_version: wanted.and_then(|wanted| wanted.terraform_version.clone()),
-            structured_run_output: Some(false),
+            structured_run_output_enabled: Some(false),
             source_name: Some(SOURCE_NAME.to_owned()),
             // With the request itself: a workspace without its tag would not be ours.
             tags: self.missing_tags(&BTreeSet::new(), reach),
@@ -140,7 +140,7 @@ impl RemoteDriver {
             organization: self.settings.organization.clone(),
             name: workspace.name.clone(),
             id: workspace.id.clone(),
-            project: workspace.project_id.clone(),
+            project: workspace.relationships.project.id().map(str::to_owned),
         }
     }
 
@@ -149,10 +149,10 @@ impl RemoteDriver {
         &self,
         server: &Server,
         execution: &CloudExecution,
-    ) -> Result<(ExecutionMode, Option<String>), RemoteError> {
+    ) -> Result<(&'static str, Option<String>), RemoteError> {
         Ok(match execution {
-            CloudExecution::Remote => (ExecutionMode::Remote, None),
-            CloudExecution::AgentPoolId(id) => (ExecutionMode::Agent, Some(id.clone())),
+            CloudExecution::Remote => ("remote", None),
+            CloudExecution::AgentPoolId(id) => ("agent", Some(id.clone())),
             CloudExecution::AgentPoolName(name) => {
                 let organization = &self.settings.organization;
                 let pool = server.agent_pool(organization, name).await?;
@@ -160,7 +160,7 @@ impl RemoteDriver {
                     name: name.clone(),
                     organization: organization.clone(),
                 })?;
-                (ExecutionMode::Agent, Some(pool.id))
+                ("agent", Some(pool.id))
             }
         })
     }
@@ -228,7 +228,7 @@ impl RemoteDriver {
         &self,
         server: &Server,
         workspace: &Workspace,
-        (mode, pool): (ExecutionMode, Option<String>),
+        (mode, pool): (&'static str, Option<String>),
         wanted: &CloudWorkspace,
     ) -> Result<Option<WorkspaceDraft>, RemoteError> {
         let current = workspace.terraform_version.as_deref().unwrap_or_default();
@@ -241,7 +241,8 @@ impl RemoteDriver {
             place: self.named(server, &workspace.name),
             version,
         })?;
-        let has_mode = workspace.execution_mode == mode && workspace.agent_pool_id == pool;
+        let has_mode =
+            workspace.execution_mode() == mode && workspace.agent_pool_id() == pool.as_deref();
         if version.is_none() && has_mode && workspace.working_directory.is_empty() {
             return Ok(None);
         }
@@ -355,14 +356,15 @@ fn says_taken(refusal: &cts_hcp_terraform::Refusal) -> bool {
 /// Whether cts has made the workspace, and nothing has been in it. Some servers ignore the tags of a new workspace, and the
 /// worker that made this one may have been lost before it added them.
 fn is_just_made(workspace: &Workspace, tags: &BTreeSet<String>) -> bool {
+    let relations = &workspace.relationships;
     let content = [
-        &workspace.current_run_id,
-        &workspace.current_configuration_version_id,
-        &workspace.current_state_version_id,
+        &relations.current_run,
+        &relations.current_configuration_version,
+        &relations.current_state_version,
     ];
     tags.is_empty()
         && workspace.source_name.as_deref() == Some(SOURCE_NAME)
-        && content.iter().all(|id| id.is_none())
+        && content.iter().all(|related| related.id().is_none())
         && workspace.resource_count.unwrap_or_default() == 0
 }
 
@@ -373,8 +375,8 @@ fn facts(workspace: &Workspace, tags: BTreeSet<String>) -> WorkspaceFacts {
     WorkspaceFacts {
         is_just_made: is_just_made(workspace, &tags),
         tags,
-        execution_mode: workspace.execution_mode.as_str().to_owned(),
-        has_version_control: workspace.has_vcs,
+        execution_mode: workspace.execution_mode().to_owned(),
+        has_version_control: workspace.vcs_repo.is_some(),
         may_queue_runs: rights.can_queue_run.unwrap_or(true),
         may_set_variables: rights.can_update_variable.unwrap_or(true),
     }

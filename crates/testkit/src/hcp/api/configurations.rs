@@ -5,16 +5,12 @@ use serde_json::Map;
 use tar::Archive;
 
 use super::super::call::{Answered, Call, Refusal, Reply};
-use super::super::model::{Configuration, Model, Right, Run, Signed};
+use super::super::model::{Configuration, Model, Run, Signed};
 
-pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Reply {
-    let newest_first = model.configurations.iter().rev();
-    let found = newest_first.filter(|known| known.workspace == id);
-    call.page(found.map(|known| known.document(None)).collect())
-}
+/// Most bytes of an uploaded configuration.
+const UPLOAD_LIMIT: usize = 10 << 20;
 
 pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::QueueRuns, model.settings.flavour)?;
     let attributes = call.attributes("configuration-versions")?;
     let configuration = Configuration::new(id, &attributes);
     let upload = model
@@ -25,40 +21,27 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     Ok(Reply::created(document))
 }
 
-pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::Read, model.settings.flavour)?;
+pub(super) fn get(model: &Model, id: &str) -> Answered {
     let configuration = model.configuration(id).ok_or_else(Refusal::not_found)?;
     Ok(Reply::ok(configuration.document(None)))
 }
 
-pub(super) fn download(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::Read, model.settings.flavour)?;
-    let configuration = model.configuration(id).ok_or_else(Refusal::not_found)?;
-    if configuration.status != "uploaded" {
-        return Err(Refusal::not_found());
-    }
-    let object = Signed::Configuration(id.to_owned());
-    Ok(Reply::redirect(model.signed.address(object)))
-}
-
 /// Takes the archive, and queues a run if the configuration version has not renounced that.
 pub(in super::super) fn upload(model: &mut Model, id: &str, content: &[u8]) -> Result<(), Refusal> {
-    let limit = model.settings.upload_limit;
-    let (held, failure) = (model.uploads_held, model.upload_failure.clone());
+    let held = model.uploads_held;
     let configuration = model.configuration_mut(id).ok_or_else(Refusal::not_found)?;
     if configuration.status != "pending" {
         return Err(Refusal::conflict(
             "The configuration version is uploaded already.",
         ));
     }
-    if content.len() > limit {
+    if content.len() > UPLOAD_LIMIT {
         return Err(Refusal::invalid("upload", "The upload is too large"));
     }
     content.clone_into(&mut configuration.content);
-    let failure = failure.or_else(|| unreadable(content));
-    if failure.is_some() {
+    configuration.error = unreadable(content);
+    if configuration.error.is_some() {
         configuration.status = "errored";
-        configuration.error = failure;
     } else if !held {
         finish(model, id);
     }

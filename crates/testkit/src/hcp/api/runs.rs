@@ -3,21 +3,19 @@
 use serde_json::{Value, json};
 
 use super::super::call::{Answered, Call, Refusal, Reply};
-use super::super::model::{Caller, Model, Right, Run};
+use super::super::model::{Model, Run};
 
 /// Puts a run behind those of its workspace.
 pub(super) fn queue(model: &mut Model, mut run: Run) {
     let workspace = model.workspace(&run.workspace);
-    run.auto_apply |= workspace.is_some_and(|workspace| workspace.flag("auto-apply"));
-    run.auto_apply &= !run.plan_only;
+    let applies_by_itself = workspace.is_some_and(|workspace| workspace.flag("auto-apply"));
+    run.auto_apply = applies_by_itself && !run.plan_only;
     run.enter(run.status);
     model.created_runs.push(run.id.clone());
     model.runs.push(run);
 }
 
 pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
-    let flavour = model.settings.flavour;
-    call.needs(Right::QueueRuns, flavour)?;
     let attributes = call.attributes("runs")?;
     let id = call.related("workspace").unwrap_or_default();
     let workspace = model.workspace(id).ok_or_else(Refusal::not_found)?;
@@ -52,52 +50,33 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
     if model.ignores_run_variables {
         run.variables.clear();
     }
-    let given = attributes.get("auto-apply").and_then(Value::as_bool);
     run.plan_only |= configuration.speculative;
     let id = run.id.clone();
     queue(model, run);
-    if let (Some(given), Some(run)) = (given, model.run_mut(&id)) {
-        run.auto_apply = given && !run.plan_only;
-    }
     let run = model.run(&id).ok_or_else(Refusal::not_found)?;
-    Ok(Reply::created(document(model, run, call.caller)))
+    Ok(Reply::created(document(model, run)))
 }
 
-pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::Read, model.settings.flavour)?;
+pub(super) fn get(model: &Model, id: &str) -> Answered {
     let run = model.run(id).ok_or_else(Refusal::not_found)?;
-    Ok(Reply::ok(document(model, run, call.caller)))
+    Ok(Reply::ok(document(model, run)))
 }
 
-/// The newest come first. The open server ignores the search.
+/// The newest come first.
 pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Reply {
-    let known = model.settings.flavour == super::super::settings::Flavour::Hcp;
-    let parameter = |name: &str| call.parameter(name).filter(|_| known);
-    let text = parameter("search[basic]").unwrap_or_default();
-    let statuses = parameter("filter[status]");
-    let found = model.runs.iter().rev().filter(|run| {
-        let mut wanted = statuses.unwrap_or_default().split(',');
-        run.workspace == id
-            && (run.message.contains(text) || run.id == text)
-            && (statuses.is_none() || wanted.any(|status| status == run.status.name()))
-    });
-    call.page(found.map(|run| document(model, run, call.caller)).collect())
+    let text = call.parameter("search[basic]").unwrap_or_default();
+    let runs = model.runs.iter().rev();
+    let found = runs.filter(|run| run.workspace == id && run.message.contains(text));
+    call.page(found.map(|run| document(model, run)).collect())
 }
 
 pub(super) fn task_stages(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::Read, model.settings.flavour)?;
     model.run(id).ok_or_else(Refusal::not_found)?;
     Ok(call.page(Vec::new()))
 }
 
-/// The open server does not have them.
 pub(super) fn events(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    let flavour = model.settings.flavour;
-    call.needs(Right::Read, flavour)?;
     let run = model.run(id).ok_or_else(Refusal::not_found)?;
-    if flavour == super::super::settings::Flavour::Otf {
-        return Err(Refusal::not_found());
-    }
     let events = run.events.iter().enumerate();
     let events = events.map(|(at, (action, user))| {
         json!({
@@ -114,21 +93,15 @@ pub(super) fn user(id: &str) -> Reply {
     Reply::ok(user)
 }
 
-fn document(model: &Model, run: &Run, caller: &Caller) -> Value {
-    let forcible = super::actions::is_force_cancelable(model, run);
-    let everywhere = super::actions::cancels_everywhere(model);
-    let actions = json!({
-        "is-cancelable": run.is_cancelable(everywhere),
+fn document(model: &Model, run: &Run) -> Value {
+    let mut document = run.document(&json!({
+        "is-cancelable": run.is_cancelable(),
         "is-confirmable": run.confirmable,
         "is-discardable": run.is_discardable(),
-        "is-force-cancelable": forcible,
-    });
-    let mut document = run.document(caller, &actions);
+        "is-force-cancelable": super::actions::is_force_cancelable(run),
+    }));
     if let Some(name) = model.renamed.get(&run.status) {
         document["attributes"]["status"] = json!(name);
-    }
-    if let Some(at) = super::actions::force_cancel_at(model, run) {
-        document["attributes"]["force-cancel-available-at"] = super::super::model::moment(at);
     }
     document
 }

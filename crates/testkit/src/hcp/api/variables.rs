@@ -4,30 +4,19 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::super::call::{Answered, Call, Refusal, Reply};
-use super::super::model::{Model, Right, Variable, Workspace};
+use super::super::model::{Model, Variable, Workspace};
 
-fn of_workspace<'a>(
-    model: &'a mut Model,
-    call: &Call<'_>,
-    id: &str,
-) -> Result<&'a mut Workspace, Refusal> {
-    call.needs(Right::Variables, model.settings.flavour)?;
+fn of_workspace<'a>(model: &'a mut Model, id: &str) -> Result<&'a mut Workspace, Refusal> {
     model.workspace_mut(id).ok_or_else(Refusal::not_found)
 }
 
 pub(super) fn list(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    let flavour = model.settings.flavour;
-    let known = of_workspace(model, call, id)?.variables.iter();
-    Ok(call.page(
-        known
-            .map(|variable| variable.document(id, flavour))
-            .collect(),
-    ))
+    let known = of_workspace(model, id)?.variables.iter();
+    Ok(call.page(known.map(|variable| variable.document(id)).collect()))
 }
 
 pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    let (flavour, limit) = (model.settings.flavour, model.settings.value_limit);
-    let workspace = of_workspace(model, call, id)?;
+    let workspace = of_workspace(model, id)?;
     let attributes = call.attributes("vars")?;
     if !attributes.get("category").is_some_and(Value::is_string) {
         return Err(Refusal::invalid(
@@ -36,31 +25,30 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
         ));
     }
     let mut variable = Variable::new();
-    variable.update(&attributes, limit)?;
+    variable.update(&attributes)?;
     check_free(workspace, &variable)?;
-    let document = variable.document(id, flavour);
+    let document = variable.document(id);
     workspace.variables.push(variable);
     Ok(Reply::created(document))
 }
 
 pub(super) fn update(model: &mut Model, call: &Call<'_>, id: &str, variable: &str) -> Answered {
-    let (flavour, limit) = (model.settings.flavour, model.settings.value_limit);
-    let workspace = of_workspace(model, call, id)?;
+    let workspace = of_workspace(model, id)?;
     let position = workspace
         .variables
         .iter()
         .position(|known| known.id == variable);
     let position = position.ok_or_else(Refusal::not_found)?;
     let mut changed = workspace.variables[position].clone();
-    changed.update(&call.attributes("vars")?, limit)?;
+    changed.update(&call.attributes("vars")?)?;
     check_free(workspace, &changed)?;
-    let document = changed.document(id, flavour);
+    let document = changed.document(id);
     workspace.variables[position] = changed;
     Ok(Reply::ok(document))
 }
 
-pub(super) fn delete(model: &mut Model, call: &Call<'_>, id: &str, variable: &str) -> Answered {
-    let workspace = of_workspace(model, call, id)?;
+pub(super) fn delete(model: &mut Model, id: &str, variable: &str) -> Answered {
+    let workspace = of_workspace(model, id)?;
     let before = workspace.variables.len();
     workspace.variables.retain(|known| known.id != variable);
     if workspace.variables.len() == before {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::super::call::{Answered, Call, Refusal, Reply};
 use super::super::model::{Lock, Model, Right, Workspace};
-use super::super::settings::{Flavour, HcpSettings};
+use super::super::settings::HcpSettings;
 
 const NAME_LIMIT: usize = 90;
 
@@ -19,27 +19,12 @@ pub(in super::super) fn with_name<'a>(
         .find(|workspace| workspace.name() == name)
 }
 
-pub(super) fn list(model: &Model, call: &Call<'_>) -> Answered {
-    call.needs(Right::Read, model.settings.flavour)?;
-    let tags = |name: &str| -> Vec<String> {
-        let given = call.parameter(name).unwrap_or_default();
-        let given = given.split(',').map(|tag| tag.trim().to_owned());
-        given.filter(|tag| !tag.is_empty()).collect()
-    };
-    let (wanted, unwanted) = (tags("search[tags]"), tags("search[exclude-tags]"));
+pub(super) fn list(model: &Model, call: &Call<'_>) -> Reply {
     let part = call.parameter("search[name]").unwrap_or_default();
-    let project = call.parameter("filter[project][id]");
-    let found = model.workspaces.iter().filter(|workspace| {
-        workspace.name().contains(part)
-            && project.is_none_or(|project| project == workspace.project)
-            && wanted.iter().all(|tag| workspace.tags.contains(tag))
-            && !unwanted.iter().any(|tag| workspace.tags.contains(tag))
-    });
-    Ok(call.page(
-        found
-            .map(|known| known.document(model, call.caller))
-            .collect(),
-    ))
+    let workspaces = model.workspaces.iter();
+    let found = workspaces.filter(|workspace| workspace.name().contains(part));
+    let documents = found.map(|known| known.document(model, call.caller));
+    call.page(documents.collect())
 }
 
 pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
@@ -48,14 +33,10 @@ pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
 }
 
 pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
-    call.needs(Right::ManageWorkspaces, model.settings.flavour)?;
+    call.needs(Right::ManageWorkspaces)?;
     let attributes = call.attributes("workspaces")?;
-    let project = call.related("project").unwrap_or(&model.projects[0].0);
-    if !model.projects.iter().any(|(known, _)| known == project) {
-        return Err(Refusal::not_found());
-    }
     let newest = model.settings.terraform_versions.last();
-    let mut workspace = Workspace::new(project, newest.map_or("latest", String::as_str));
+    let mut workspace = Workspace::new(newest.map_or("latest", String::as_str));
     if !attributes.contains_key("name") {
         return Err(Refusal::invalid("name", "Name can't be blank"));
     }
@@ -66,7 +47,7 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
 }
 
 pub(super) fn update(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::ManageWorkspaces, model.settings.flavour)?;
+    call.needs(Right::ManageWorkspaces)?;
     let attributes = call.attributes("workspaces")?;
     let position = model
         .workspaces
@@ -153,7 +134,7 @@ fn check_name(model: &Model, id: &str, name: &str) -> Result<(), Refusal> {
 }
 
 fn check_version(settings: &HcpSettings, version: &str) -> Result<(), Refusal> {
-    let constraint = settings.flavour == Flavour::Hcp && version.starts_with(['~', '>', '<', '=']);
+    let constraint = version.starts_with(['~', '>', '<', '=']);
     let known = settings
         .terraform_versions
         .iter()
@@ -165,14 +146,12 @@ fn check_version(settings: &HcpSettings, version: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid("terraform-version", detail))
 }
 
-pub(super) fn delete(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::DeleteWorkspaces, model.settings.flavour)?;
+pub(super) fn delete(model: &mut Model, id: &str) -> Reply {
     model.remove_workspace(id);
-    Ok(Reply::empty(StatusCode::NO_CONTENT))
+    Reply::empty(StatusCode::NO_CONTENT)
 }
 
-pub(super) fn safe_delete(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
-    call.needs(Right::DeleteWorkspaces, model.settings.flavour)?;
+pub(super) fn safe_delete(model: &mut Model, id: &str) -> Answered {
     if model
         .current_state(id)
         .is_some_and(|state| state.resources() > 0)
@@ -185,7 +164,7 @@ pub(super) fn safe_delete(model: &mut Model, call: &Call<'_>, id: &str) -> Answe
     {
         return Err(Refusal::conflict("The workspace is locked."));
     }
-    delete(model, call, id)
+    Ok(delete(model, id))
 }
 
 pub(super) fn lock(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
@@ -225,7 +204,6 @@ fn change_lock(
     id: &str,
     change: impl FnOnce(Option<&Lock>, &str) -> Result<Option<Lock>, Refusal>,
 ) -> Answered {
-    call.needs(Right::Lock, model.settings.flavour)?;
     let workspace = model.workspace_mut(id).ok_or_else(Refusal::not_found)?;
     workspace.lock = change(workspace.lock.as_ref(), &call.caller.name)?;
     get(model, call, id)

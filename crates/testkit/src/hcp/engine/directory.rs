@@ -7,9 +7,8 @@ use flate2::read::GzDecoder;
 use tar::Archive;
 use tempfile::TempDir;
 
-use super::super::model::{Model, Outcome, Run, StageName};
+use super::super::model::{Model, Run, StageName};
 use super::super::phase::Phase;
-use super::super::settings::{Flavour, HcpSettings};
 use super::super::shared::Shared;
 use super::Step;
 use super::program::Program;
@@ -17,15 +16,12 @@ use super::program::Program;
 const STATE: &str = "terraform.tfstate";
 /// Comes after all other files, and so wins over them.
 const VARIABLES: &str = "zzz.auto.tfvars";
-/// The open server's file of variables, which loses against uploaded files of the other form.
-const WEAK_VARIABLES: &str = "terraform.tfvars";
 
 /// A directory with the configuration, the state and the variables of a run.
 pub(super) struct RunDirectory {
     pub(super) shared: Arc<Shared>,
     pub(super) run: String,
     pub(super) program: Option<Program>,
-    pub(super) outcome: Outcome,
     /// The working directory of Terraform.
     pub(super) path: PathBuf,
     _root: TempDir,
@@ -33,15 +29,13 @@ pub(super) struct RunDirectory {
 
 /// Inputs that a run takes from its workspace.
 struct Inputs {
-    settings: HcpSettings,
+    terraform: Option<PathBuf>,
     working_directory: String,
     structured: bool,
     destroys: bool,
-    options: Vec<String>,
     variables: String,
     environment: Vec<(String, String)>,
     state: Option<Vec<u8>>,
-    outcome: Outcome,
 }
 
 impl RunDirectory {
@@ -57,20 +51,16 @@ impl RunDirectory {
         }
         write_inputs(&path, &inputs).unwrap_or_else(|error| panic!("files of a run: {error}"));
         let environment = environment(&inputs, root.path());
-        let program = inputs.settings.terraform.map(|program| Program {
+        let program = inputs.terraform.map(|program| Program {
             path: program,
             environment,
             structured: inputs.structured,
-            coloured: inputs.settings.coloured_logs,
-            shows_plans: inputs.settings.json_plans,
             destroys: inputs.destroys,
-            options: inputs.options,
         });
         Ok(Self {
             shared: Arc::clone(shared),
             run: run.to_owned(),
             program,
-            outcome: inputs.outcome,
             path,
             _root: root,
         })
@@ -124,23 +114,16 @@ fn inputs(model: &Model, run: &Run) -> Option<Inputs> {
     for (key, value) in &run.variables {
         variables.push(format!("{key} = {value}\n"));
     }
-    let targets = run.targets.iter().map(|target| format!("-target={target}"));
-    let replacements = run
-        .replacements
-        .iter()
-        .map(|address| format!("-replace={address}"));
     Some(Inputs {
-        settings: model.settings.clone(),
+        terraform: model.settings.terraform.clone(),
         working_directory: workspace.text("working-directory").to_owned(),
         structured: workspace.flag("structured-run-output-enabled"),
         destroys: run.destroys,
-        options: targets.chain(replacements).collect(),
         variables: variables.concat(),
         environment,
         state: model
             .current_state(&workspace.id)
-            .and_then(|state| state.content.clone()),
-        outcome: workspace.outcome,
+            .map(|state| state.content.clone()),
     })
 }
 
@@ -151,15 +134,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn write_inputs(path: &Path, inputs: &Inputs) -> std::io::Result<()> {
-    let file = match inputs.settings.flavour {
-        Flavour::Hcp => VARIABLES,
-        Flavour::Otf => WEAK_VARIABLES,
-    };
-    let before = match inputs.settings.flavour {
-        Flavour::Hcp => String::new(),
-        Flavour::Otf => std::fs::read_to_string(path.join(file)).unwrap_or_default() + "\n",
-    };
-    std::fs::write(path.join(file), before + &inputs.variables)?;
+    std::fs::write(path.join(VARIABLES), &inputs.variables)?;
     match &inputs.state {
         Some(state) => std::fs::write(path.join(STATE), state),
         None => Ok(()),
@@ -175,8 +150,7 @@ fn environment(inputs: &Inputs, home: &Path) -> Vec<(std::ffi::OsString, std::ff
         ("TF_IN_AUTOMATION".into(), "1".into()),
         ("TF_INPUT".into(), "0".into()),
     ];
-    let given = inputs.settings.environment.iter().cloned();
     let variables = inputs.environment.iter();
     let variables = variables.map(|(key, value)| (key.into(), value.into()));
-    own.into_iter().chain(given).chain(variables).collect()
+    own.into_iter().chain(variables).collect()
 }

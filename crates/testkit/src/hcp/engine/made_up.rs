@@ -3,79 +3,42 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::super::model::{Counts, StageName};
+use super::super::model::StageName;
 use super::StageResult;
 use super::directory::RunDirectory;
 
-/// Writes a log and, at the end of an apply, a state with one resource for each addition.
+/// Writes a log and, at the end of an apply, a state with one resource.
 pub(super) async fn stage(directory: &RunDirectory, name: StageName) -> StageResult {
-    let outcome = directory.outcome;
-    let counts = Counts {
-        additions: outcome.additions,
-        changes: outcome.changes,
-        destructions: outcome.destructions,
-        imports: 0,
-    };
-    let Counts {
-        additions,
-        changes,
-        destructions,
-        ..
-    } = counts;
-    let (fails, summary) = match name {
-        StageName::Plan => (
-            outcome.plan_fails,
-            format!("Plan: {additions} to add, {changes} to change, {destructions} to destroy.\n"),
-        ),
-        StageName::Apply => (
-            outcome.apply_fails,
-            format!(
-                "Apply complete! Resources: {additions} added, {changes} changed, {destructions} destroyed.\n"
-            ),
-        ),
-    };
-    if fails {
-        directory.log(name, b"Error: made up\n");
-        return StageResult {
-            succeeded: false,
-            counts: None,
-        };
-    }
-    let nothing = counts == Counts::default();
-    let log = if nothing {
-        "No changes. Your infrastructure matches the configuration.\n".to_owned()
-    } else {
-        summary
-    };
-    directory.log(name, log.as_bytes());
-    if name == StageName::Apply {
-        let before = directory.state().await.unwrap_or_default();
-        let state = next_state(
-            &serde_json::from_slice(&before).unwrap_or_default(),
-            additions,
-        );
-        directory.write_state(state.to_string().as_bytes()).await;
+    match name {
+        StageName::Plan => {
+            let log = "Plan: 1 to add, 0 to change, 0 to destroy.\n";
+            directory.log(name, log.as_bytes());
+        }
+        StageName::Apply => {
+            let log = "Apply complete! Resources: 1 added, 0 changed, 0 destroyed.\n";
+            directory.log(name, log.as_bytes());
+            let before = directory.state().await.unwrap_or_default();
+            let state = next_state(&serde_json::from_slice(&before).unwrap_or_default());
+            directory.write_state(state.to_string().as_bytes()).await;
+        }
     }
     StageResult {
         succeeded: true,
-        counts: (!nothing).then_some(counts),
+        has_changes: true,
     }
 }
 
-fn next_state(before: &Value, additions: u64) -> Value {
+fn next_state(before: &Value) -> Value {
     let serial = before["serial"].as_u64().unwrap_or_default() + 1;
     let lineage = before["lineage"]
         .as_str()
         .map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
-    let resource = |number: u64| {
-        json!({
-            "mode": "managed", "type": "terraform_data", "name": format!("r{number}"),
-            "provider": "provider[\"terraform.io/builtin/terraform\"]", "instances": [],
-        })
-    };
-    let resources: Vec<Value> = (0..additions).map(resource).collect();
+    let resource = json!({
+        "mode": "managed", "type": "terraform_data", "name": "r0",
+        "provider": "provider[\"terraform.io/builtin/terraform\"]", "instances": [],
+    });
     json!({
         "version": 4, "terraform_version": "1.10.5", "serial": serial, "lineage": lineage,
-        "outputs": {}, "resources": resources, "check_results": null,
+        "outputs": {}, "resources": [resource], "check_results": null,
     })
 }

@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use super::super::model::{Cancel, Model, StageName};
+use super::StageResult;
 use super::directory::RunDirectory;
-use super::{StageResult, output};
 
 const PLAN_FILE: &str = "run.tfplan";
 /// Exit code of a plan with changes.
@@ -21,11 +21,7 @@ pub(super) struct Program {
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Output is lines of JSON.
     pub(super) structured: bool,
-    pub(super) coloured: bool,
-    pub(super) shows_plans: bool,
     pub(super) destroys: bool,
-    /// Further options of the plan.
-    pub(super) options: Vec<String>,
 }
 
 struct Ended {
@@ -44,7 +40,9 @@ impl Program {
     async fn plan(&self, directory: &RunDirectory) -> StageResult {
         let name = StageName::Plan;
         directory.log(name, b"Initializing plugins and modules...\n");
-        let init = self.run(directory, None, &["init", "-no-color"], &[]).await;
+        let init = self
+            .run(directory, None, &["init", "-no-color"], None)
+            .await;
         if init.code != Some(0) {
             directory.log(name, &init.output);
             return failed();
@@ -53,49 +51,21 @@ impl Program {
         if self.destroys {
             arguments.push("-destroy");
         }
-        let ended = self
-            .run(directory, Some(name), &arguments, &self.options)
-            .await;
-        match ended.code {
-            Some(0) => StageResult {
-                succeeded: true,
-                counts: None,
-            },
-            Some(CHANGES) => {
-                self.show(directory).await;
-                let text = String::from_utf8_lossy(&ended.output);
-                StageResult {
-                    succeeded: true,
-                    counts: Some(output::counts(&text).unwrap_or_default()),
-                }
-            }
-            _ => failed(),
+        let ended = self.run(directory, Some(name), &arguments, None).await;
+        StageResult {
+            succeeded: matches!(ended.code, Some(0 | CHANGES)),
+            has_changes: ended.code == Some(CHANGES),
         }
-    }
-
-    /// Keeps the plan as JSON.
-    async fn show(&self, directory: &RunDirectory) {
-        if !self.shows_plans {
-            return;
-        }
-        let shown = self
-            .run(directory, None, &["show", "-json", PLAN_FILE], &[])
-            .await;
-        directory.shared.change(|model| {
-            if let Some(run) = model.run_mut(&directory.run) {
-                run.plan_json = Some(shown.output);
-            }
-        });
     }
 
     async fn apply(&self, directory: &RunDirectory) -> StageResult {
         let name = StageName::Apply;
         let ended = self
-            .run(directory, Some(name), &["apply"], &[PLAN_FILE.to_owned()])
+            .run(directory, Some(name), &["apply"], Some(PLAN_FILE))
             .await;
         StageResult {
             succeeded: ended.code == Some(0),
-            counts: output::counts(&String::from_utf8_lossy(&ended.output)),
+            has_changes: false,
         }
     }
 
@@ -105,14 +75,14 @@ impl Program {
         directory: &RunDirectory,
         name: Option<StageName>,
         arguments: &[&str],
-        last: &[String],
+        last: Option<&str>,
     ) -> Ended {
         let mut command = Command::new(&self.path);
         command.args(arguments);
         if name.is_some() {
             if self.structured {
                 command.arg("-json");
-            } else if !self.coloured {
+            } else {
                 command.arg("-no-color");
             }
         }
@@ -149,7 +119,7 @@ impl Program {
                 ended = &mut work => break ended,
                 cancel = next_cancel(directory, known) => {
                     match cancel {
-                        Cancel::Forced(_) => process.kill(),
+                        Cancel::Forced => process.kill(),
                         Cancel::Asked(_) | Cancel::Not => process.interrupt(),
                     }
                     known = cancel;
@@ -164,16 +134,16 @@ impl Program {
 const fn failed() -> StageResult {
     StageResult {
         succeeded: false,
-        counts: None,
+        has_changes: false,
     }
 }
 
 /// Waits until a run is to be stopped in another way than until now. A deleted run is killed.
 async fn next_cancel(directory: &RunDirectory, known: Cancel) -> Cancel {
     let probe = |model: &mut Model| {
-        let gone = Cancel::Forced(super::super::model::now());
-        let cancel = model.run(&directory.run).map_or(gone, |run| run.cancel);
-        let news = !matches!((known, cancel), (Cancel::Forced(_), _)) && cancel != known;
+        let run = model.run(&directory.run);
+        let cancel = run.map_or(Cancel::Forced, |run| run.cancel);
+        let news = known != Cancel::Forced && cancel != known;
         news.then_some(cancel)
     };
     directory.shared.until(probe).await

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{identifier, moment, now};
+use super::identifier;
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct Configuration {
@@ -14,7 +14,6 @@ pub(in super::super) struct Configuration {
     pub(in super::super) error: Option<String>,
     /// The archive as uploaded.
     pub(in super::super) content: Vec<u8>,
-    created_at: Value,
 }
 
 impl Configuration {
@@ -31,7 +30,6 @@ impl Configuration {
             status: "pending",
             error: None,
             content: Vec::new(),
-            created_at: moment(now()),
         }
     }
 
@@ -48,7 +46,6 @@ impl Configuration {
                 "error": self.error.as_ref().map(|_| "error"),
                 "error-message": self.error,
                 "source": "tfe-api",
-                "status-timestamps": {"created-at": self.created_at},
                 "upload-url": upload,
             },
             "relationships": {"ingress-attributes": {"data": null}},

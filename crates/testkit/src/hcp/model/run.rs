@@ -1,12 +1,12 @@
 //! Runs with their plans, applies and policy checks.
 
-use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::super::call::reference;
 use super::super::phase::Phase;
 use super::stage::{Stage, StageName};
-use super::{Caller, Right, identifier, moment, now};
+use super::{Caller, identifier};
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct PolicyCheck {
@@ -19,8 +19,8 @@ pub(in super::super) struct PolicyCheck {
 pub(in super::super) enum Cancel {
     Not,
     /// Since then.
-    Asked(DateTime<Utc>),
-    Forced(DateTime<Utc>),
+    Asked(Instant),
+    Forced,
 }
 
 #[derive(Debug, Clone)]
@@ -34,11 +34,8 @@ pub(in super::super) struct Run {
     pub(in super::super) plan_only: bool,
     pub(in super::super) auto_apply: bool,
     pub(in super::super) destroys: bool,
-    pub(in super::super) allows_empty_apply: bool,
     /// Names with texts in the language of Terraform.
     pub(in super::super) variables: Vec<(String, String)>,
-    pub(in super::super) targets: Vec<String>,
-    pub(in super::super) replacements: Vec<String>,
     pub(in super::super) has_changes: bool,
     /// Waits for a confirmation.
     pub(in super::super) confirmable: bool,
@@ -48,10 +45,6 @@ pub(in super::super) struct Run {
     pub(in super::super) plan: Stage,
     pub(in super::super) apply: Stage,
     pub(in super::super) policy: Option<PolicyCheck>,
-    /// JSON of the plan.
-    pub(in super::super) plan_json: Option<Vec<u8>>,
-    timestamps: Map<String, Value>,
-    created_at: Value,
 }
 
 impl Run {
@@ -62,14 +55,8 @@ impl Run {
         attributes: &Map<String, Value>,
     ) -> Self {
         let flag = |name: &str| attributes.get(name).and_then(Value::as_bool) == Some(true);
-        let list = |name: &str| attributes.get(name).and_then(Value::as_array).cloned();
-        let texts = |name: &str| -> Vec<String> {
-            let values = list(name).unwrap_or_default().into_iter();
-            values
-                .filter_map(|value| value.as_str().map(str::to_owned))
-                .collect()
-        };
-        let variables = list("variables").unwrap_or_default().into_iter();
+        let variables = attributes.get("variables").and_then(Value::as_array);
+        let variables = variables.into_iter().flatten();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let variables = variables.map(|one| (text(&one["key"]), text(&one["value"])));
         let message = attributes.get("message").and_then(Value::as_str);
@@ -83,12 +70,9 @@ impl Run {
                 .to_owned(),
             created_by: created_by.to_owned(),
             plan_only: flag("plan-only"),
-            auto_apply: flag("auto-apply"),
+            auto_apply: false,
             destroys: flag("is-destroy"),
-            allows_empty_apply: flag("allow-empty-apply"),
             variables: variables.collect(),
-            targets: texts("target-addrs"),
-            replacements: texts("replace-addrs"),
             has_changes: false,
             confirmable: false,
             cancel: Cancel::Not,
@@ -96,9 +80,6 @@ impl Run {
             plan: Stage::new("plan"),
             apply: Stage::new("apply"),
             policy: None,
-            plan_json: None,
-            timestamps: Map::new(),
-            created_at: moment(now()),
         }
     }
 
@@ -112,8 +93,6 @@ impl Run {
     pub(in super::super) fn enter(&mut self, phase: Phase) {
         self.status = phase;
         self.confirmable = false;
-        let name = format!("{}-at", phase.name().replace('_', "-"));
-        self.timestamps.insert(name, moment(now()));
     }
 
     pub(in super::super) fn note(&mut self, action: &'static str, caller: &Caller) {
@@ -139,16 +118,12 @@ impl Run {
         self.confirmable || matches!(self.status, Phase::Pending | Phase::PolicyOverride)
     }
 
-    pub(in super::super) fn is_cancelable(&self, everywhere: bool) -> bool {
-        let early = matches!(
-            self.status,
-            Phase::Pending | Phase::PlanQueued | Phase::ApplyQueued
-        );
+    pub(in super::super) fn is_cancelable(&self) -> bool {
         let running = matches!(self.status, Phase::Planning | Phase::Applying);
-        self.cancel == Cancel::Not && (running || (everywhere && early))
+        self.cancel == Cancel::Not && running
     }
 
-    pub(in super::super) fn document(&self, caller: &Caller, actions: &Value) -> Value {
+    pub(in super::super) fn document(&self, actions: &Value) -> Value {
         let policies: Vec<Value> = self
             .policy
             .iter()
@@ -158,11 +133,6 @@ impl Run {
         let variables: Vec<Value> = variables
             .map(|(key, value)| json!({"key": key, "value": value}))
             .collect();
-        let canceled_at = match self.cancel {
-            Cancel::Not => Value::Null,
-            Cancel::Asked(at) | Cancel::Forced(at) => moment(at),
-        };
-        let may_queue = caller.may(Right::QueueRuns);
         json!({
             "id": self.id,
             "type": "runs",
@@ -170,16 +140,8 @@ impl Run {
                 "status": self.status.name(), "message": self.message, "source": "tfe-api",
                 "trigger-reason": "manual", "has-changes": self.has_changes,
                 "auto-apply": self.auto_apply, "plan-only": self.plan_only,
-                "is-destroy": self.destroys, "allow-empty-apply": self.allows_empty_apply,
-                "variables": variables, "target-addrs": self.targets, "replace-addrs": self.replacements,
-                "created-at": self.created_at, "canceled-at": canceled_at,
-                "status-timestamps": self.timestamps, "actions": actions,
-                "permissions": {
-                    "can-apply": caller.may(Right::ApplyRuns), "can-cancel": may_queue,
-                    "can-discard": may_queue, "can-force-cancel": may_queue,
-                    "can-force-execute": may_queue,
-                    "can-override-policy-check": caller.may(Right::OverridePolicies),
-                },
+                "is-destroy": self.destroys, "variables": variables,
+                "actions": actions,
             },
             "relationships": {
                 "workspace": reference("workspaces", &self.workspace),

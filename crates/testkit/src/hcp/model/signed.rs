@@ -7,20 +7,12 @@ use uuid::Uuid;
 pub(in super::super) enum Signed {
     /// Takes the archive of a configuration version.
     Upload(String),
-    /// The archive of a configuration version.
-    Configuration(String),
     /// Log of a run's plan.
     PlanLog(String),
     /// Log of a run's apply.
     ApplyLog(String),
-    /// JSON of a run's plan.
-    PlanJson(String),
-    /// Output of a policy check, by its run.
-    PolicyLog(String),
     /// A state.
     State(String),
-    /// Takes a state.
-    StateUpload(String),
 }
 
 #[derive(Debug)]
@@ -40,7 +32,7 @@ impl SignedAddresses {
         }
     }
 
-    /// An address of this object; the same until it expires.
+    /// The address of this object.
     pub(in super::super) fn address(&mut self, object: Signed) -> String {
         let known = self.given.iter().find(|(_, known)| *known == object);
         let signature = if let Some((signature, _)) = known {
@@ -53,15 +45,10 @@ impl SignedAddresses {
         format!("{}{}{signature}", self.base, Self::PATH)
     }
 
-    /// The object of an address that has not expired.
+    /// The object of an address.
     pub(in super::super) fn object(&self, signature: &str) -> Option<Signed> {
         let mut given = self.given.iter();
         let found = given.find(|(known, _)| known == signature);
         found.map(|(_, object)| object.clone())
-    }
-
-    /// From now on no address works that was given until now.
-    pub(in super::super) fn expire(&mut self) {
-        self.given.clear();
     }
 }

@@ -4,15 +4,6 @@ use serde_json::{Value, json};
 
 use super::identifier;
 
-/// Resources that a plan or an apply counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in super::super) struct Counts {
-    pub(in super::super) additions: u64,
-    pub(in super::super) changes: u64,
-    pub(in super::super) destructions: u64,
-    pub(in super::super) imports: u64,
-}
-
 /// Which half of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum StageName {
@@ -26,7 +17,6 @@ pub(in super::super) struct Stage {
     pub(in super::super) id: String,
     pub(in super::super) status: &'static str,
     pub(in super::super) log: Vec<u8>,
-    pub(in super::super) counts: Option<Counts>,
 }
 
 impl Stage {
@@ -35,7 +25,6 @@ impl Stage {
             id: identifier(prefix),
             status: "pending",
             log: Vec::new(),
-            counts: None,
         }
     }
 
@@ -61,15 +50,10 @@ impl Stage {
     }
 
     pub(in super::super) fn attributes(&self, log: &str) -> Value {
-        let counts = self.counts.unwrap_or_default();
         json!({
             "status": self.status,
             "log-read-url": log,
             "execution-details": {"mode": "remote"},
-            "resource-additions": counts.additions,
-            "resource-changes": counts.changes,
-            "resource-destructions": counts.destructions,
-            "resource-imports": counts.imports,
         })
     }
 }

@@ -4,7 +4,7 @@ use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 
 use super::super::call::reference;
-use super::{identifier, moment, now};
+use super::identifier;
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct StateVersion {
@@ -12,25 +12,24 @@ pub(in super::super) struct StateVersion {
     pub(in super::super) workspace: String,
     pub(in super::super) serial: u64,
     pub(in super::super) lineage: String,
-    /// Missing until it is uploaded.
-    pub(in super::super) content: Option<Vec<u8>>,
-    /// Digest that the upload must have.
-    pub(in super::super) md5: String,
+    pub(in super::super) content: Vec<u8>,
     run: Option<String>,
-    created_at: Value,
 }
 
 impl StateVersion {
-    pub(in super::super) fn new(workspace: &str, serial: u64, lineage: &str, md5: &str) -> Self {
+    pub(in super::super) fn new(
+        workspace: &str,
+        serial: u64,
+        lineage: &str,
+        content: Vec<u8>,
+    ) -> Self {
         Self {
             id: identifier("sv"),
             workspace: workspace.to_owned(),
             serial,
             lineage: lineage.to_owned(),
-            content: None,
-            md5: md5.to_owned(),
+            content,
             run: None,
-            created_at: moment(now()),
         }
     }
 
@@ -39,16 +38,15 @@ impl StateVersion {
         let state: Value = serde_json::from_slice(&content).unwrap_or_default();
         let serial = state["serial"].as_u64().unwrap_or_default();
         let lineage = state["lineage"].as_str().unwrap_or_default();
-        let mut version = Self::new(workspace, serial, lineage, &md5(&content));
-        version.content = Some(content);
-        version.run = Some(run.to_owned());
-        version
+        Self {
+            run: Some(run.to_owned()),
+            ..Self::new(workspace, serial, lineage, content)
+        }
     }
 
     /// Number of managed resources.
     pub(in super::super) fn resources(&self) -> usize {
-        let content = self.content.as_deref().unwrap_or_default();
-        let state: Value = serde_json::from_slice(content).unwrap_or_default();
+        let state: Value = serde_json::from_slice(&self.content).unwrap_or_default();
         let resources = state["resources"].as_array().map(Vec::as_slice);
         let managed = resources.unwrap_or_default().iter();
         managed
@@ -56,29 +54,22 @@ impl StateVersion {
             .count()
     }
 
-    pub(in super::super) fn document(&self, download: Option<&str>, upload: Option<&str>) -> Value {
+    pub(in super::super) fn document(&self, download: &str) -> Value {
         let run = self
             .run
             .as_ref()
             .map(|id| json!({"type": "runs", "id": id}));
-        let status = if self.content.is_some() {
-            "finalized"
-        } else {
-            "pending"
-        };
         json!({
             "id": self.id,
             "type": "state-versions",
             "attributes": {
-                "created-at": self.created_at,
-                "size": self.content.as_ref().map(Vec::len),
+                "size": self.content.len(),
                 "serial": self.serial,
                 "lineage": self.lineage,
-                "status": status,
+                "status": "finalized",
                 "state-version": 4,
                 "resources-processed": true,
                 "hosted-state-download-url": download,
-                "hosted-state-upload-url": upload,
             },
             "relationships": {
                 "run": {"data": run},

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::super::call::{Refusal, reference};
-use super::super::settings::Flavour;
 use super::identifier;
 
 const KEY_LIMIT: usize = 128;
+const VALUE_LIMIT: usize = 256 << 10;
 const DESCRIPTION_LIMIT: usize = 512;
 
 #[derive(Debug, Clone)]
@@ -40,7 +40,6 @@ impl Variable {
     pub(in super::super) fn update(
         &mut self,
         attributes: &serde_json::Map<String, Value>,
-        value_limit: usize,
     ) -> Result<(), Refusal> {
         let before = self.clone();
         for (name, value) in attributes {
@@ -65,7 +64,7 @@ impl Variable {
                 _ => {}
             }
         }
-        self.check(value_limit)?;
+        self.check()?;
         if before.sensitive && !self.sensitive {
             return Err(Refusal::invalid(
                 "sensitive",
@@ -82,7 +81,7 @@ impl Variable {
         Ok(())
     }
 
-    fn check(&self, value_limit: usize) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), Refusal> {
         if self.key.is_empty() {
             return Err(Refusal::invalid("key", "Key can't be blank"));
         }
@@ -92,7 +91,7 @@ impl Variable {
         }
         let fields = [
             ("key", self.key.len(), KEY_LIMIT),
-            ("value", self.value.len(), value_limit),
+            ("value", self.value.len(), VALUE_LIMIT),
             ("description", self.description.len(), DESCRIPTION_LIMIT),
         ];
         for (name, length, limit) in fields {
@@ -104,12 +103,8 @@ impl Variable {
         Ok(())
     }
 
-    pub(in super::super) fn document(&self, workspace: &str, flavour: Flavour) -> Value {
-        let value = match (self.sensitive, flavour) {
-            (false, _) => json!(self.value),
-            (true, Flavour::Hcp) => Value::Null,
-            (true, Flavour::Otf) => json!(""),
-        };
+    pub(in super::super) fn document(&self, workspace: &str) -> Value {
+        let value = (!self.sensitive).then_some(&self.value);
         let category = if self.environment { "env" } else { "terraform" };
         json!({
             "id": self.id,

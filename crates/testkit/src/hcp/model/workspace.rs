@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::super::call::reference;
-use super::super::settings::Flavour;
-use super::{Caller, Configuration, Model, Outcome, Right, Variable, identifier, moment, now};
+use super::super::settings::ORGANIZATION;
+use super::{Caller, Configuration, Model, Right, Variable, identifier};
 
 /// Holder of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +27,11 @@ pub enum Policy {
     Passed,
     /// One fails that a person may override.
     SoftFailed,
-    /// One fails that cannot be overridden.
-    HardFailed,
 }
 
 #[derive(Debug)]
 pub(in super::super) struct Workspace {
     pub(in super::super) id: String,
-    pub(in super::super) project: String,
     /// Attributes that clients set.
     pub(in super::super) attributes: Map<String, Value>,
     pub(in super::super) agent_pool: Option<String>,
@@ -43,12 +40,10 @@ pub(in super::super) struct Workspace {
     pub(in super::super) lock: Option<Lock>,
     pub(in super::super) policy: Policy,
     pub(in super::super) estimates_costs: bool,
-    pub(in super::super) outcome: Outcome,
-    created_at: Value,
 }
 
 impl Workspace {
-    pub(in super::super) fn new(project: &str, terraform_version: &str) -> Self {
+    pub(in super::super) fn new(terraform_version: &str) -> Self {
         let defaults = json!({
             "name": "", "description": null, "execution-mode": "remote", "auto-apply": false,
             "queue-all-runs": false, "terraform-version": terraform_version,
@@ -59,7 +54,6 @@ impl Workspace {
         });
         Self {
             id: identifier("ws"),
-            project: project.to_owned(),
             attributes: defaults.as_object().cloned().unwrap_or_default(),
             agent_pool: None,
             tags: BTreeSet::new(),
@@ -67,8 +61,6 @@ impl Workspace {
             lock: None,
             policy: Policy::None,
             estimates_costs: false,
-            outcome: Outcome::default(),
-            created_at: moment(now()),
         }
     }
 
@@ -99,15 +91,11 @@ impl Workspace {
             "operations": self.mode() != "local",
             "source": "tfe-api",
             "tag-names": self.tags,
-            "created-at": self.created_at,
             "resource-count": state.map_or(0, super::StateVersion::resources),
             "actions": {"is-destroyable": true},
             "permissions": permissions(caller),
         });
         attributes.extend(computed.as_object().cloned().unwrap_or_default());
-        if model.settings.flavour == Flavour::Otf {
-            attributes.insert("agent-pool-id".to_owned(), json!(self.agent_pool));
-        }
         json!({
             "id": self.id,
             "type": "workspaces",
@@ -129,7 +117,6 @@ impl Workspace {
         let uploaded = uploads
             .next()
             .map(|known: &Configuration| known.id.as_str());
-        let uploaded = uploaded.filter(|_| model.settings.flavour == Flavour::Hcp);
         let state = model.current_state(&self.id).map(|state| state.id.as_str());
         let locked_by = match &self.lock {
             Some(Lock::User(name)) => reference("users", name),
@@ -137,8 +124,8 @@ impl Workspace {
             None => json!({"data": null}),
         };
         json!({
-            "organization": reference("organizations", &model.settings.organization),
-            "project": reference("projects", &self.project),
+            "organization": reference("organizations", ORGANIZATION),
+            "project": reference("projects", &model.project),
             "current-run": to("runs", current.map(|run| run.id.as_str())),
             "current-configuration-version": to("configuration-versions", uploaded),
             "current-state-version": to("state-versions", state),
@@ -149,21 +136,26 @@ impl Workspace {
 }
 
 fn permissions(caller: &Caller) -> Value {
-    json!({
-        "can-update": caller.may(Right::ManageWorkspaces),
-        "can-destroy": caller.may(Right::DeleteWorkspaces),
-        "can-force-delete": caller.may(Right::DeleteWorkspaces),
-        "can-queue-run": caller.may(Right::QueueRuns),
-        "can-queue-apply": caller.may(Right::ApplyRuns),
-        "can-queue-destroy": caller.may(Right::QueueRuns),
-        "can-update-variable": caller.may(Right::Variables),
-        "can-read-variable": caller.may(Right::Variables),
-        "can-lock": caller.may(Right::Lock),
-        "can-unlock": caller.may(Right::Lock),
-        "can-force-unlock": caller.may(Right::Lock),
+    let manages = caller.may(Right::ManageWorkspaces);
+    let mut permissions = json!({
+        "can-update": manages, "can-manage-tags": manages,
         "can-read-state-versions": caller.may(Right::ReadStates),
-        "can-create-state-versions": caller.may(Right::WriteStates),
-        "can-read-run": caller.may(Right::Read),
-        "can-manage-tags": caller.may(Right::ManageWorkspaces),
-    })
+    });
+    for right in [
+        "destroy",
+        "force-delete",
+        "queue-run",
+        "queue-apply",
+        "queue-destroy",
+        "update-variable",
+        "read-variable",
+        "lock",
+        "unlock",
+        "force-unlock",
+        "create-state-versions",
+        "read-run",
+    ] {
+        permissions[format!("can-{right}")] = json!(true);
+    }
+    permissions
 }

@@ -94,16 +94,23 @@ async fn a_pool_that_does_not_exist_is_named() {
     assert!(stage.server.workspaces().is_empty());
 }
 
-#[tokio::test]
-async fn an_old_version_is_raised_unless_the_task_forbids_it() {
-    let versions = ["0.12.31", "0.13.0", "1.14.3"].map(str::to_owned).to_vec();
+/// A stage whose server knows these versions, with a workspace that has `current`.
+async fn stage_with_version(current: &str, versions: &[&str]) -> Stage {
+    let versions = versions.iter().map(|version| (*version).to_owned());
+    let versions: Vec<String> = versions.collect();
     let stage = Stage::with(|settings| settings.terraform_versions = versions).await;
-    let attributes = json!({ "terraform-version": "0.12.31", "execution-mode": "remote" });
+    let attributes = json!({ "terraform-version": current, "execution-mode": "remote" });
     stage.server.create_workspace(WORKSPACE, attributes);
     stage
         .server
         .update_workspace(WORKSPACE, json!({ "auto-apply": true }));
     stage.server.tag(WORKSPACE, "source:cts");
+    stage
+}
+
+#[tokio::test]
+async fn an_old_version_is_raised_unless_the_task_forbids_it() {
+    let stage = stage_with_version("0.12.31", &["0.12.31", "0.13.0", "1.14.3"]).await;
     let version = |stage: &Stage| -> Value {
         stage.server.workspace(WORKSPACE)["attributes"]["terraform-version"].clone()
     };
@@ -134,20 +141,6 @@ async fn an_old_version_is_raised_unless_the_task_forbids_it() {
     cts.stop().await;
 }
 
-/// A stage whose server knows these versions, with a workspace that has `current`.
-async fn stage_with_version(current: &str, versions: &[&str]) -> Stage {
-    let versions = versions.iter().map(|version| (*version).to_owned());
-    let versions: Vec<String> = versions.collect();
-    let stage = Stage::with(|settings| settings.terraform_versions = versions).await;
-    let attributes = json!({ "terraform-version": current, "execution-mode": "remote" });
-    stage.server.create_workspace(WORKSPACE, attributes);
-    stage
-        .server
-        .update_workspace(WORKSPACE, json!({ "auto-apply": true }));
-    stage.server.tag(WORKSPACE, "source:cts");
-    stage
-}
-
 #[tokio::test]
 async fn a_pre_release_becomes_its_release_with_a_warning() {
     let stage = stage_with_version("1.14.0-rc1", &["1.14.0-rc1", "1.14.0"]).await;
@@ -163,19 +156,6 @@ async fn a_pre_release_becomes_its_release_with_a_warning() {
     });
     assert_eq!(warned.count(), 1, "{output}");
     cts.stop().await;
-}
-
-#[tokio::test]
-async fn a_pre_release_above_the_supported_versions_is_refused() {
-    let stage = stage_with_version("1.15.0-beta2", &["1.15.0-beta2", "1.14.3"]).await;
-    stage.configure("");
-    stage.register("web-1").await;
-    let message = error_of_first_event(&stage).await;
-    for text in ["Terraform 1.15.0-beta2", "0.13.0 to 1.14.3"] {
-        assert!(message.contains(text), "{message}");
-    }
-    let workspace = stage.server.workspace(WORKSPACE);
-    assert_eq!(workspace["attributes"]["terraform-version"], "1.15.0-beta2");
 }
 
 #[tokio::test]
