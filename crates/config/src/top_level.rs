@@ -42,9 +42,28 @@ pub(crate) fn decode(
     sink: &Sink,
 ) -> Config {
     let mut top = Block::new("", parts, sink);
+    let config = decode_keys(&mut top, directories, context, sink);
+    top.finish();
+    config
+}
+
+/// The names of all keys and blocks.
+pub(crate) fn names(context: &LoadContext<'_>) -> Vec<&'static str> {
+    let sink = Sink::default();
+    let mut top = Block::new("", Vec::new(), &sink);
+    decode_keys(&mut top, Vec::new(), context, &sink);
+    top.asked().to_vec()
+}
+
+fn decode_keys(
+    top: &mut Block<'_>,
+    directories: Vec<PathBuf>,
+    context: &LoadContext<'_>,
+    sink: &Sink,
+) -> Config {
     let environment = Environment::new(context.environment);
 
-    let log_level = decode_log_level(&mut top);
+    let log_level = decode_log_level(top);
     let port = top.number_within("port", &(0..=u16::MAX));
     let port = port.map_or(DEFAULT_PORT, |port| port.value);
     let default_id = || format!("cts-{}", context.hostname);
@@ -52,8 +71,8 @@ pub(crate) fn decode(
     let working_dir = top.text("working_dir");
     let working_dir = working_dir.as_deref().unwrap_or(DEFAULT_WORKING_DIR);
     let working_dir = sink.absolute(working_dir);
-    let module_roots = decode_module_roots(&mut top, directories, context);
-    let buffer_setting = decode_buffer(&mut top).unwrap_or_default();
+    let module_roots = decode_module_roots(top, directories, context);
+    let buffer_setting = decode_buffer(top).unwrap_or_default();
     let buffer_period = BufferPeriod::global(buffer_setting);
     let tls = decode_tls(top.block("tls"));
     let syslog = decode_syslog(top.block("syslog"));
@@ -79,12 +98,12 @@ pub(crate) fn decode(
     let webhooks = decode_webhooks(top.repeated("webhook"));
 
     let database = decode_database(top.block("database"), environment, sink);
-    let services = read_block(&mut top, "services");
-    let scheduler = read_block(&mut top, "scheduler");
-    let worker: WorkerConfig = read_block(&mut top, "worker");
-    let security: SecurityConfig = read_block(&mut top, "security");
-    let gateway = read_block(&mut top, "gateway");
-    let telemetry = read_block(&mut top, "telemetry");
+    let services = read_block(top, "services");
+    let scheduler = read_block(top, "scheduler");
+    let worker: WorkerConfig = read_block(top, "worker");
+    let security: SecurityConfig = read_block(top, "security");
+    let gateway = read_block(top, "gateway");
+    let telemetry = read_block(top, "telemetry");
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -145,8 +164,7 @@ pub(crate) fn decode(
         "provider",
         "it was removed in 0.1: use `terraform_provider`",
     );
-    ignore_license(&mut top);
-    top.finish();
+    ignore_license(top);
     Config {
         log_level,
         port,

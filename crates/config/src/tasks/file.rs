@@ -18,33 +18,7 @@ use crate::tasks::deprecated::DeprecatedKeyUse;
 use crate::tasks::raw::RawTask;
 use crate::tasks::variables::VariableFiles;
 use crate::tasks::variables::raw::expression_of;
-
-/// The other blocks and keys of a configuration file.
-const OTHERS: [&str; 23] = [
-    "buffer_period",
-    "client_type",
-    "consul",
-    "database",
-    "driver",
-    "gateway",
-    "high_availability",
-    "id",
-    "license",
-    "license_path",
-    "log_level",
-    "port",
-    "scheduler",
-    "security",
-    "service",
-    "services",
-    "syslog",
-    "terraform_provider",
-    "webhook",
-    "tls",
-    "vault",
-    "worker",
-    "working_dir",
-];
+use crate::top_level;
 
 /// A task for the API.
 #[derive(Debug, Clone)]
@@ -105,8 +79,8 @@ fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile,
     let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
     let mut top = Block::new("", parts, sink);
     let mut tasks = top.repeated("task");
-    for block in OTHERS {
-        top.places_of(block);
+    for name in top_level::names(context) {
+        top.places_of(name);
     }
     top.finish();
     if tasks.len() > 1 {

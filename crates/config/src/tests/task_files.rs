@@ -244,6 +244,19 @@ fn there_must_be_exactly_one_task() {
 }
 
 #[test]
+fn other_blocks_and_keys_of_a_configuration_are_ignored() {
+    let others = "port = 1 module_roots = [\"/srv\"] license_path = \"l\" client_type = \"c\"
+        telemetry { listen = \"127.0.0.1:9464\" } worker { slots = 2 } driver \"terraform\" { path = \"p\" }
+        terraform_provider \"p\" { x = 1 } service { name = \"web\" }";
+    let (_, warnings) = request(&format!("{others} task {{ name = \"t\" module = \"m\" }}"));
+    assert_eq!(warnings, [""; 0]);
+    let sandbox = Sandbox::new();
+    let unknown = "telemetri {} task { name = \"t\" module = \"m\" }";
+    let refused = load(&sandbox, "task.hcl", unknown);
+    assert!(matches!(refused, Err(TaskFileError::Problems(_))));
+}
+
+#[test]
 fn deprecated_keys_are_refused_with_their_successors() {
     let sandbox = Sandbox::new();
     let text = "task { name = \"t\" source = \"m\" services = [\"a\"]
