@@ -1,6 +1,7 @@
 //! Everything moves: out of a file or a database, into a database.
 
 mod file;
+mod rules;
 
 use std::collections::BTreeSet;
 
@@ -41,7 +42,8 @@ async fn moved(source: &mut dyn Export, url: &str) -> Contents {
     let counts = counts.await.unwrap();
     assert_eq!(counts, before.counts());
     let all = Table::ALL.map(|table| (table, counts.of(table)));
-    assert_eq!(told, all, "each table is one page here");
+    let filled: Vec<_> = all.into_iter().filter(|(_, rows)| *rows > 0).collect();
+    assert_eq!(told, filled, "each table is one page here");
     import.commit().await.unwrap();
     before
 }
@@ -113,6 +115,9 @@ async fn the_moved_store_answers_as_the_file_did() {
         if was.status == RunStatus::Running {
             assert_eq!(is.attempts, was.attempts - 1);
         } else {
+            assert_eq!(is, was);
+            let (is, was) =
+                tokio::try_join!(store.attempts(row.id), file.attempts(row.id)).unwrap();
             assert_eq!(is, was);
         }
         let page = store.read_log(row.id, 0, 100).await.unwrap().unwrap();
