@@ -1,4 +1,4 @@
-//! The rows that a move leaves out or changes, each with its reason in `cts_store::transfer`.
+//! The rows that a move leaves out or changes, as `cts_store_sql::tables` and the import describe it.
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Creation, Digest, EventId, RunId, TaskName};
