@@ -1,6 +1,10 @@
 //! Behaviours of moving between stores: builds a store with some rows of every table, and reads all of its
 //! content.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
 use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::state::{Keep, StateDecision, StateReport, TerraformState};
 use cts_core::{Digest, Requirement};
@@ -13,73 +17,65 @@ use super::details::details;
 use super::remote_runs::remote_run;
 use super::scene::{Scene, guarded, line, member, noise, plan, spec, task};
 use super::terraform_states::conflict;
-use cts_store::transfer::{
-    BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
-    LogLineRow, RunRow, Table, TaskRow, TickEventRow,
-};
-use cts_store::{EnqueueRequest, Lease, LogLine, LogStream, StoredRecord, StoredToken};
+use cts_store::{EnqueueRequest, Lease, LogLine, LogStream};
+use cts_store_sql::export::SqlExport;
+use cts_store_sql::page::Cells;
+use cts_store_sql::tables::TABLES;
 
-/// Everything that an export gives.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the tables")]
-pub struct Contents {
-    pub tasks: Vec<TaskRow>,
-    pub deleted_tasks: Vec<DeletedTaskRow>,
-    pub configurations: Vec<ConfigurationRow>,
-    pub of_inputs: Vec<ContentRow>,
-    pub inputs: Vec<InputRow>,
-    pub runs: Vec<RunRow>,
-    pub events: Vec<EventRow>,
-    pub tick_events: Vec<TickEventRow>,
-    pub log_lines: Vec<LogLineRow>,
-    pub bundles: Vec<BundleRow>,
-    pub tokens: Vec<StoredToken>,
-    pub audit_records: Vec<StoredRecord>,
-}
+/// A row by the names of its columns. Bytes stand as their digest.
+pub type MovedRow = BTreeMap<&'static str, Option<String>>;
+
+/// Everything that an export gives, by table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents(BTreeMap<&'static str, Vec<MovedRow>>);
 
 impl Contents {
     /// Reads everything, and asserts that it can be read and has the counts of the export.
-    pub async fn of(export: &mut dyn Export) -> Self {
-        const READ: &str = "rows can be read";
-        let contents = Self {
-            tasks: export.tasks().try_collect().await.expect(READ),
-            deleted_tasks: export.deleted_tasks().try_collect().await.expect(READ),
-            configurations: export.configurations().try_collect().await.expect(READ),
-            of_inputs: export.contents().try_collect().await.expect(READ),
-            inputs: export.inputs().try_collect().await.expect(READ),
-            runs: export.runs().try_collect().await.expect(READ),
-            events: export.events().try_collect().await.expect(READ),
-            tick_events: export.tick_events().try_collect().await.expect(READ),
-            log_lines: export.log_lines().try_collect().await.expect(READ),
-            bundles: export.bundles().try_collect().await.expect(READ),
-            tokens: export.tokens().try_collect().await.expect(READ),
-            audit_records: export.audit_records().try_collect().await.expect(READ),
-        };
-        let counts = export.counts().await.expect("rows can be counted");
-        assert_eq!(counts, contents.counts());
-        contents
+    pub async fn of(export: &mut SqlExport) -> Self {
+        let mut all = BTreeMap::new();
+        for table in TABLES {
+            let mut rows = Vec::new();
+            let mut pages = export.pages(table);
+            while let Some(page) = pages.try_next().await.expect("rows can be read") {
+                let first = rows.len();
+                rows.resize(first + page.rows, MovedRow::new());
+                for ((name, _kind), cells) in table.moving_columns().zip(page.columns) {
+                    for (row, cell) in rows[first..].iter_mut().zip(texts(cells)) {
+                        row.insert(name, cell);
+                    }
+                }
+            }
+            all.insert(table.name, rows);
+        }
+        for (table, rows) in export.counts().await.expect("rows can be counted") {
+            assert_eq!(all[table].len() as u64, rows, "{table}");
+        }
+        Self(all)
     }
 
-    /// Number of rows of each table.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for (table, rows) in [
-            (Table::Tasks, self.tasks.len()),
-            (Table::DeletedTasks, self.deleted_tasks.len()),
-            (Table::Configurations, self.configurations.len()),
-            (Table::Contents, self.of_inputs.len()),
-            (Table::Inputs, self.inputs.len()),
-            (Table::Runs, self.runs.len()),
-            (Table::Events, self.events.len()),
-            (Table::TickEvents, self.tick_events.len()),
-            (Table::LogLines, self.log_lines.len()),
-            (Table::Bundles, self.bundles.len()),
-            (Table::Tokens, self.tokens.len()),
-            (Table::AuditRecords, self.audit_records.len()),
-        ] {
-            counts.add(table, rows as u64);
-        }
-        counts
+    /// The rows of each table.
+    pub fn tables(&self) -> impl Iterator<Item = (&'static str, &[MovedRow])> {
+        self.0.iter().map(|(table, rows)| (*table, &**rows))
+    }
+
+    /// The values of a column that is never `NULL`.
+    pub fn column<T: FromStr<Err: fmt::Debug>>(&self, table: &str, column: &str) -> Vec<T> {
+        let values = self.0[table].iter().map(|row| row[column].as_deref());
+        let values = values.map(|value| value.expect("it is not NULL").parse());
+        values.map(|value| value.expect("it is valid")).collect()
+    }
+}
+
+fn texts(cells: Cells) -> Vec<Option<String>> {
+    fn each<T>(cells: Vec<Option<T>>, text: impl Fn(T) -> String) -> Vec<Option<String>> {
+        cells.into_iter().map(|cell| cell.map(&text)).collect()
+    }
+    match cells {
+        Cells::Texts(cells) => cells,
+        Cells::Integers(cells) => each(cells, |it| it.to_string()),
+        Cells::Flags(cells) => each(cells, |it| it.to_string()),
+        Cells::Bytes(cells) => each(cells, |it| Digest::of(&it).to_string()),
+        Cells::Ids(cells) => each(cells, |it| it.to_string()),
     }
 }
 

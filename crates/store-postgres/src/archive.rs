@@ -4,6 +4,7 @@ use cts_core::{ArchiveId, LeaderEpoch};
 use cts_store::{ARCHIVES_KEPT, LINES_PRUNED_AT_ONCE, LeaderError, StoreError};
 use cts_store_sql::archive;
 use cts_store_sql::leadership::fence;
+use cts_store_sql::tables::{DELETED_TASKS, EVENTS, LOG_LINES, RUNS, TASKS, TICK_EVENTS, Table};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use uuid::Uuid;
 
@@ -27,21 +28,17 @@ pub(crate) async fn begin(
     archive: ArchiveId,
 ) -> Result<(), StoreError> {
     archive::begin(&mut shared(connection), archive).await?;
-    for (table, order) in [
-        ("tasks", "t.position, t.name"),
-        ("deleted_tasks", "t.name"),
-        ("tick_events", "t.task_name, t.number"),
-    ] {
+    for Table { name, order, .. } in [&TASKS, &DELETED_TASKS, &TICK_EVENTS] {
         let statement = format!(
             "-- reset_tasks: rows of the archive
             INSERT INTO archived_rows (archive_id, position, table_name, content)
             SELECT $1, {LAST_POSITION} + row_number() OVER (ORDER BY {order}), $2,
                    row_to_json(t)::TEXT
-            FROM {table} t"
+            FROM {name} t"
         );
         sqlx::query(AssertSqlSafe(statement))
             .bind(archive.as_uuid())
-            .bind(table)
+            .bind(*name)
             .execute(&mut *connection)
             .await
             .map_err(failed_to(OPERATION))?;
@@ -98,19 +95,16 @@ pub(crate) async fn move_runs(
             LIMIT {LINES_PRUNED_AT_ONCE}))"
     );
     let lines = Part {
-        table: "log_lines",
+        table: &LOG_LINES,
         which: &next_lines,
-        order: "run_id, position",
     };
     let events = Part {
-        table: "events",
+        table: &EVENTS,
         which: "run_id = ANY ($2)",
-        order: "position",
     };
     let ended = Part {
-        table: "runs",
+        table: &RUNS,
         which: "id = ANY ($2) AND status IN ('succeeded', 'failed', 'cancelled')",
-        order: "id",
     };
     let failed = failed_to(OPERATION);
     loop {
@@ -131,9 +125,8 @@ pub(crate) async fn move_runs(
 
 /// Rows of a table that belong to some runs ($2).
 struct Part<'a> {
-    table: &'a str,
+    table: &'static Table,
     which: &'a str,
-    order: &'a str,
 }
 
 async fn moved(
@@ -142,16 +135,13 @@ async fn moved(
     runs: &[Uuid],
     part: &Part<'_>,
 ) -> Result<u64, StoreError> {
-    let Part {
-        table,
-        which,
-        order,
-    } = part;
+    let Part { table, which } = part;
+    let Table { name, order, .. } = table;
     let statement = format!(
         "-- reset_tasks: moved into the archive
-        WITH gone AS (DELETE FROM {table} WHERE {which} RETURNING *)
+        WITH gone AS (DELETE FROM {name} WHERE {which} RETURNING *)
         INSERT INTO archived_rows (archive_id, position, table_name, content)
-        SELECT $1, {LAST_POSITION} + row_number() OVER (ORDER BY {order}), '{table}',
+        SELECT $1, {LAST_POSITION} + row_number() OVER (ORDER BY {order}), '{name}',
                row_to_json(gone)::TEXT
         FROM gone"
     );

@@ -82,7 +82,7 @@ pub(crate) fn bound(
 }
 
 /// Texts cannot hold the character NUL here.
-fn storable(text: Cow<'_, str>) -> String {
+pub(crate) fn storable(text: Cow<'_, str>) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{FFFD}")
     } else {

@@ -49,4 +49,4 @@ pub use database::{PostgresDatabase, PostgresStore, connect};
 pub use inspection::{Inspection, ServerState, TlsMode, applied_states, inspect};
 pub use pooling::PoolerError;
 pub use schema::{AppliedMigration, SchemaError, SchemaState, migrate, pending};
-pub use transfer::{PostgresImport, check_empty, export};
+pub use transfer::{NotEmpty, PostgresImport, check_empty, export};

@@ -4,12 +4,21 @@ mod export;
 mod import;
 
 use cts_store::StoreError;
-use cts_store::transfer::NotEmpty;
 use sqlx::PgConnection;
 
 pub use self::export::export;
 pub use self::import::PostgresImport;
 use crate::connection::{Settings, Target};
+
+/// The database to be filled is not empty. Found as the source of [`StoreError::Open`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is not empty: it has {tasks} tasks and {runs} runs; move into a new database")]
+pub struct NotEmpty {
+    /// Tasks there.
+    pub tasks: u64,
+    /// Runs there.
+    pub runs: u64,
+}
 
 /// Refuses a database that has tasks or runs, whatever its schema: [`NotEmpty`] is then the source of the
 /// [`StoreError::Open`]. Changes nothing.

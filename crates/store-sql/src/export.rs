@@ -1,22 +1,23 @@
-//! Reading everything in a database, to be moved into another store.
+//! Reading a whole database, also to move its rows into another one.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use async_trait::async_trait;
 use cts_core::ArchiveId;
-use cts_store::fields::{Columns, Fields};
-use cts_store::transfer::{
-    BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
-    LogLineRow, Rows, RunRow, Table, TaskRow, TickEventRow,
-};
-use cts_store::{
-    AppliedState, Archive, ArchivedRow, StoreError, StoredRecord, StoredToken, decode,
-};
-use futures::stream::BoxStream;
+use cts_store::configured::deleted_declaration;
+use cts_store::declared::{DeclaredTask, DeclaredTasks, InForce};
+use cts_store::fields::Fields;
+use cts_store::{AppliedState, Archive, ArchivedRow, StoreError};
+use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::{Connection, Decode, Row, archive, failed_to, inputs, restored, sql, tick_events};
+use crate::page::Page;
+use crate::tables::{TABLES, Table};
+use crate::{Connection, Row, archive, failed_to, restored, sql};
+
+/// Number of rows that move of each table, by its name.
+pub type Counts = Vec<(&'static str, u64)>;
 
 /// A connection whose rows are read one after the other, without keeping them.
 #[async_trait]
@@ -32,8 +33,6 @@ pub trait Stream: Connection + fmt::Debug {
 #[derive(Debug)]
 pub struct SqlExport {
     connection: Box<dyn Stream>,
-    /// The last commits may be missing, so no input counts as applied, as with
-    /// [`NOTHING_APPLIED`](crate::restored::NOTHING_APPLIED).
     incomplete: bool,
 }
 
@@ -44,6 +43,75 @@ impl SqlExport {
             connection: Box::new(connection),
             incomplete,
         }
+    }
+
+    /// Whether the last commits may be missing: then [no input counts as applied](crate::restored::NOTHING_APPLIED).
+    pub const fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    /// Number of rows that move.
+    pub async fn counts(&mut self) -> Result<Counts, StoreError> {
+        let counts = counted().map(|table| {
+            let Table { name, moving, .. } = table;
+            format!("(SELECT count(*) FROM {name} WHERE {moving}) AS {name}")
+        });
+        let counts = counts.collect::<Vec<_>>().join(",\n");
+        let counts = sql(
+            self.operation(),
+            format!("-- export: counts\nSELECT {counts}"),
+        );
+        let counts = counts.one(&mut *self.connection, |row| {
+            let row = Fields::new(row, OPERATION, "");
+            let counts = counted().map(|table| Ok((table.name, row.number(table.name)?)));
+            counts.collect()
+        });
+        counts.await
+    }
+
+    /// The rows of a table that move, page by page, so that the size of a table does not matter for memory.
+    pub fn pages(&mut self, table: &'static Table) -> BoxStream<'_, Result<Page, StoreError>> {
+        let failed = failed_to(self.operation());
+        let rows = self.connection.stream(select(table).into());
+        let rows = rows.map_err(failed).fuse();
+        let pages = stream::try_unfold(rows, move |mut rows| async move {
+            let mut page = Page::new(table);
+            while page.has_room()
+                && let Some(row) = rows.try_next().await?
+            {
+                page.push(&row)?;
+            }
+            Ok((page.rows > 0).then_some((page, rows)))
+        });
+        pages.boxed()
+    }
+
+    /// The ready tasks as they were declared last.
+    pub async fn declared(&mut self) -> Result<DeclaredTasks, StoreError> {
+        let operation = self.operation();
+        let c = &mut *self.connection;
+        let tasks = sql(
+            operation,
+            "-- export: declared tasks
+            SELECT name, origin, configured, spec FROM tasks
+            WHERE phase = 'ready' ORDER BY position, name",
+        );
+        let tasks = tasks.all(c, DeclaredTask::read).await?;
+        let deleted = sql(
+            operation,
+            "-- export: deleted tasks\nSELECT name, configured FROM deleted_tasks",
+        );
+        let deleted = deleted.all(c, deleted_declaration).await?;
+        let in_force = sql(
+            operation,
+            "-- export: the configuration in force
+            SELECT number, fingerprint, decided_by, decided_at FROM configuration_in_force",
+        );
+        Ok(DeclaredTasks {
+            tasks,
+            deleted: deleted.into_iter().collect(),
+            in_force: in_force.optional(c, InForce::read).await?,
+        })
     }
 
     /// As [`Store::archives`](cts_store::Store::archives); also during writes.
@@ -79,190 +147,29 @@ impl SqlExport {
         let dialect = self.connection.dialect();
         dialect.pick("read the file", OPERATION)
     }
-
-    fn rows<T: 'static>(&mut self, text: &'static str, decode: Decode<T>) -> Rows<'_, T> {
-        let failed = failed_to(self.operation());
-        let text = self.connection.dialect().text(text.into(), 0);
-        let rows = self.connection.stream(text);
-        rows.map(move |row| decode(&row.map_err(&failed)?)).boxed()
-    }
-}
-
-#[async_trait]
-impl Export for SqlExport {
-    async fn counts(&mut self) -> Result<Counts, StoreError> {
-        let counts = sql(self.operation(), COUNTS).one(&mut *self.connection, |row| {
-            let row = Fields::new(row, OPERATION, "");
-            let mut counts = Counts::default();
-            for table in Table::ALL {
-                counts.add(table, row.number(table.as_str())?);
-            }
-            Ok(counts)
-        });
-        counts.await
-    }
-
-    fn tasks(&mut self) -> Rows<'_, TaskRow> {
-        let incomplete = self.incomplete;
-        let tasks = self.rows(TASKS, decode::task_row);
-        let tasks = tasks.map_ok(move |row| TaskRow {
-            last_applied: row.last_applied.filter(|_| !incomplete),
-            tried_input: row.tried_input.filter(|_| !incomplete),
-            ..row
-        });
-        tasks.boxed()
-    }
-
-    fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow> {
-        self.rows(DELETED_TASKS, decode::deleted_task_row)
-    }
-
-    fn configurations(&mut self) -> Rows<'_, ConfigurationRow> {
-        self.rows(CONFIGURATIONS, decode::configuration_row)
-    }
-
-    fn contents(&mut self) -> Rows<'_, ContentRow> {
-        self.rows(CONTENTS, content)
-    }
-
-    fn inputs(&mut self) -> Rows<'_, InputRow> {
-        self.rows(INPUTS, input)
-    }
-
-    fn runs(&mut self) -> Rows<'_, RunRow> {
-        self.rows(RUNS, decode::run_row)
-    }
-
-    fn events(&mut self) -> Rows<'_, EventRow> {
-        self.rows(EVENTS, decode::event_row)
-    }
-
-    fn tick_events(&mut self) -> Rows<'_, TickEventRow> {
-        self.rows(TICK_EVENTS, tick_events::moved)
-    }
-
-    fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
-        self.rows(LOG_LINES, decode::log_line_row)
-    }
-
-    fn bundles(&mut self) -> Rows<'_, BundleRow> {
-        self.rows(BUNDLES, decode::bundle_row)
-    }
-
-    fn tokens(&mut self) -> Rows<'_, StoredToken> {
-        self.rows(TOKENS, decode::stored_token)
-    }
-
-    fn audit_records(&mut self) -> Rows<'_, StoredRecord> {
-        self.rows(AUDIT_RECORDS, decode::audit_record)
-    }
 }
 
 /// Operation of errors about rows.
 const OPERATION: &str = "read the database";
 
-/// Numbers of rows. Tasks that are being created or deleted do not move; all runs do.
-const COUNTS: &str = "-- export: counts
-    SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready') AS tasks,
-           (SELECT count(*) FROM deleted_tasks) AS deleted_tasks,
-           (SELECT count(*) FROM configuration_in_force) AS configuration_in_force,
-           (SELECT count(*) FROM contents) AS contents, (SELECT count(*) FROM inputs) AS inputs,
-           (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM events) AS events,
-           (SELECT count(*) FROM tick_events k JOIN tasks t ON t.name = k.task_name
-            WHERE t.phase = 'ready') AS tick_events,
-           (SELECT count(*) FROM log_lines) AS log_lines, (SELECT count(*) FROM bundles) AS bundles,
-           (SELECT count(*) FROM access_tokens) AS access_tokens,
-           (SELECT count(*) FROM audit_records) AS audit_records";
-
-const TASKS: &str = "-- export: tasks
-    SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input,
-           coalesce(cancelled_input, (
-               SELECT r.input_hash FROM runs r
-               WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
-                 AND r.cancel_requested_at IS NOT NULL)) AS cancelled_input, owes_run, applied_instances, released_instances, held,
-           state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
-           state_conflict, state_conflict_at, state_recorded_at, state_refused,
-           delivery, delivery_first_run, delivery_run, delivery_input, remote_run, last_check, failures, skipped, created_at, updated_at
-    FROM tasks WHERE phase = 'ready' ORDER BY position, name";
-
-/// Tasks that the API has deleted.
-const DELETED_TASKS: &str = "-- export: deleted tasks
-    SELECT name, configured, deleted_at FROM deleted_tasks ORDER BY name";
-
-const CONFIGURATIONS: &str = "-- export: configurations
-    SELECT number, fingerprint, tasks, decided_by, decided_at FROM configuration_in_force";
-
-const CONTENTS: &str = "-- export: contents
-    SELECT hash, encoding, content, created_at FROM contents ORDER BY hash";
-
-const INPUTS: &str = "-- export: inputs
-    SELECT hash, encoding, content, created_at,
-           (SELECT {list c.hash by p.position}
-            FROM input_contents p JOIN contents c ON c.id = p.content_id
-            WHERE p.input_id = i.id) AS contents
-    FROM inputs i ORDER BY hash";
-
-/// A running run has lost its worker: it goes back to the queue, or is cancelled if it applies and a newer
-/// one waits. Queued and running runs of a task that does not move are cancelled.
-const RUNS: &str = "-- export: runs; index runs_one_queued
-    SELECT id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash, changes_present,
-           plan_encoding, plan, summary, findings, remote_run, remote_group,
-           CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
-           CASE WHEN lost THEN {greatest}(attempts - 1, 0) ELSE attempts END AS attempts,
-           CASE WHEN pointless THEN updated_at ELSE finished_at END AS finished_at,
-           errors, epoch, due_at, started_at, created_at, updated_at, requested_by, trace, cause,
-           NULL AS holder, leased_epoch, leased_at, leased_by, NULL AS run_phase, ended_attempts
-    FROM (SELECT r.*, r.status = 'running' AS lost,
-                 r.status IN ('queued', 'running') AND t.name IS NULL
-                 OR r.status = 'running' AND r.withdrawn
-                 OR r.status = 'running' AND r.cancel_requested_at IS NOT NULL
-                 OR r.status = 'running' AND r.kind = 'apply' AND EXISTS (
-                     SELECT 1 FROM runs q
-                     WHERE q.task_name = r.task_name AND q.status = 'queued'
-                       AND q.kind = 'apply') AS pointless
-          FROM runs r
-          LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
-                           AND t.phase = 'ready') r
-    ORDER BY id";
-
-const EVENTS: &str = "-- export: events
-    SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config,
-           summary, requested_by, cause
-    FROM events ORDER BY position";
-
-const TICK_EVENTS: &str = "-- export: events of ticks
-    SELECT task_name, number, id, start_time, end_time, k.config, after
-    FROM tick_events k JOIN tasks t ON t.name = k.task_name
-    WHERE t.phase = 'ready' ORDER BY task_name, number";
-
-const LOG_LINES: &str = "-- export: log lines
-    SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";
-
-const BUNDLES: &str = "-- export: bundles
-    SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
-
-const TOKENS: &str = "-- export: tokens
-    SELECT name, sha256, role, tasks, created_at, created_by, expires_at FROM access_tokens ORDER BY name";
-
-const AUDIT_RECORDS: &str = "-- export: audit records
-    SELECT number, recorded_at, caller_kind, caller, issuer, address, action, target, arguments, outcome,
-           reason, request_id, calls
-    FROM audit_records ORDER BY number";
-
-/// A content that moves.
-fn content(row: &dyn Columns) -> Result<ContentRow, StoreError> {
-    Ok(ContentRow {
-        content: inputs::content(row)?,
-        created_at: Fields::new(row, OPERATION, "contents").integer("created_at")?,
-    })
+/// The tables whose rows are counted.
+fn counted() -> impl Iterator<Item = &'static Table> {
+    TABLES.into_iter().filter(|table| !table.is_link())
 }
 
-/// An input that moves.
-fn input(row: &dyn Columns) -> Result<InputRow, StoreError> {
-    let fields = Fields::new(row, OPERATION, "inputs").keyed("hash")?;
-    Ok(InputRow {
-        hash: fields.parse("hash")?,
-        input: inputs::stored(row)?,
-        created_at: fields.integer("created_at")?,
-    })
+fn select(table: &Table) -> String {
+    let columns = table
+        .moving_columns()
+        .map(|(name, kind)| match kind.refers_to() {
+            Some(other) => format!("(SELECT hash FROM {other} o WHERE o.id = {name}) AS {name}"),
+            None => name.to_owned(),
+        });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let Table {
+        name,
+        moving,
+        order,
+        ..
+    } = table;
+    format!("-- export: {name}\nSELECT {columns} FROM {name} WHERE {moving} ORDER BY {order}")
 }

@@ -1,8 +1,7 @@
 //! Events of ticks that found nothing new (docs/runs.md#schedules).
 
 use cts_core::{EVENTS_KEPT, Event, EventId, TaskName};
-use cts_store::fields::{Columns, Fields};
-use cts_store::transfer::TickEventRow;
+use cts_store::fields::Fields;
 use cts_store::{StoreError, decode};
 use serde_json::json;
 
@@ -78,16 +77,6 @@ pub(crate) async fn all(
         })
     })
     .await
-}
-
-/// A row that moves.
-pub(crate) fn moved(row: &dyn Columns) -> Result<TickEventRow, StoreError> {
-    let fields = Fields::new(row, "read the database", "tick_events").keyed_by_id("id")?;
-    Ok(TickEventRow {
-        event: decode::tick_event(row)?,
-        number: fields.number("number")?,
-        after: fields.integer("after")?,
-    })
 }
 
 /// The newest of the events of runs, with their positions, and of ticks; all newest first.

@@ -37,6 +37,6 @@ mod take_back;
 mod version;
 mod writer;
 
-pub use cts_store_sql::export::SqlExport;
+pub use cts_store_sql::export::{Counts, SqlExport};
 pub use database::{SqliteDatabase, SqliteStore, attach, open};
 pub use export::{FileError, export};

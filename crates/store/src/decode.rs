@@ -1,7 +1,6 @@
 //! Values from rows with the columns of their tables, whatever the database. For implementations.
 
 mod access;
-mod moved;
 mod states;
 
 use std::time::Duration;
@@ -15,11 +14,8 @@ use cts_core::{
 };
 
 pub use self::access::{audit_record, stored_token};
-pub use self::moved::{
-    bundle_row, configuration_row, deleted_task_row, event_row, log_line_row, run_row, task_row,
-};
+use self::states::leased_state;
 pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
-use self::states::{leased_state, state_of};
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
 use crate::facts::{ShownRun, error_of};

@@ -16,6 +16,7 @@ mod configuration_store;
 pub mod configured;
 mod contents;
 mod continuity;
+pub mod declared;
 pub mod decode;
 mod destruction;
 pub mod enqueue;
@@ -31,7 +32,6 @@ pub mod schema;
 mod settings;
 mod store;
 mod task;
-pub mod transfer;
 mod worker_store;
 
 pub use access_store::{AccessStore, NewStoredToken, StoredRecord, StoredToken};

@@ -13,5 +13,6 @@ mod schema;
 mod sharing;
 mod stored;
 mod suite;
+mod tables;
 mod throughput;
 mod transfer;

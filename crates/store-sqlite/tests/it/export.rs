@@ -4,13 +4,14 @@ use std::error::Error as _;
 use std::fs;
 use std::path::Path;
 
-use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{Creation, EventId, TaskName};
+use cts_store::StoreError;
 use cts_store::schema::SchemaMismatch;
-use cts_store::{Deletion, NewTask, StoreError};
+use cts_store_conformance::Scene;
 use cts_store_conformance::transfer::{Contents, richly_filled};
-use cts_store_conformance::{Scene, spec, task};
+use cts_store_sql::tables::{LOG_LINES, TASKS};
 use cts_store_sqlite::{FileError, export};
+use futures::TryStreamExt as _;
+use sqlx::AssertSqlSafe;
 
 use crate::fixture::{BOOT, SqliteFixture, file_in};
 
@@ -39,66 +40,6 @@ async fn reading_everything_changes_nothing() {
     let first = contents(&path).await;
     assert_eq!(contents(&path).await, first);
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
-    let running = first
-        .runs
-        .iter()
-        .filter(|run| run.status == RunStatus::Running);
-    assert_eq!(running.count(), 0);
-}
-
-#[tokio::test]
-async fn of_tasks_that_come_or_go_only_the_history_moves() {
-    let scene = Scene::<SqliteFixture>::new(&["a", "gone"]).await;
-    let stays = scene.apply("a", "1").await;
-    let ended = scene.apply("gone", "1").await;
-    let running = scene.leased("gone", "2").await.run;
-    let store = scene.store();
-    assert!(
-        !store
-            .delete_task(&task("gone"), Deletion::Retain)
-            .await
-            .unwrap()
-    );
-    let new = NewTask {
-        spec: spec("new"),
-        creation: Creation::Keep,
-        run: scene.run_id(),
-        kind: RunKind::Check,
-    };
-    store.create_task(&new).await.unwrap();
-    scene.fixture().close().await;
-    let moving = contents(&scene.fixture().path()).await;
-    let names: Vec<_> = moving.tasks.iter().map(|row| row.spec.name()).collect();
-    assert_eq!(names, [&task("a")]);
-    let deleted: Vec<TaskName> = moving
-        .deleted_tasks
-        .into_iter()
-        .map(|row| row.name)
-        .collect();
-    assert_eq!(deleted, [task("gone")]);
-    let runs: Vec<_> = moving.runs.iter().map(|row| (row.id, row.status)).collect();
-    let (succeeded, cancelled) = (RunStatus::Succeeded, RunStatus::Cancelled);
-    assert_eq!(
-        runs,
-        [(stays, succeeded), (ended, succeeded), (running, cancelled)]
-    );
-    let events: Vec<_> = moving.events.iter().map(|row| row.event.run_id).collect();
-    assert_eq!(events, [stays, ended].map(Some));
-}
-
-/// Otherwise the new database would run the cancelled input again.
-#[tokio::test]
-async fn the_input_of_a_run_that_is_being_cancelled_stays_withheld() {
-    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    let event = EventId::from_uuid(scene.run_id().as_uuid());
-    let cancelled = scene.store().cancel_run(lease.run, false, event).await;
-    cancelled.unwrap();
-    let path = scene.fixture().path();
-    scene.fixture().close().await;
-    let moving = contents(&path).await;
-    assert_eq!(moving.runs[0].status, RunStatus::Cancelled);
-    assert_eq!(moving.tasks[0].cancelled_input, Some(lease.input));
 }
 
 #[tokio::test]
@@ -111,7 +52,7 @@ async fn what_a_crash_has_left_beside_the_file_is_read() {
         fs::copy(path.with_file_name(name), copy.path().join(name)).unwrap();
     }
     let left = contents(&copy.path().join("cts.db")).await;
-    assert!(!left.runs.is_empty());
+    assert!(left.tables().all(|(_table, rows)| !rows.is_empty()));
     scene.fixture().close().await;
     assert_eq!(contents(&path).await, left);
 }
@@ -180,18 +121,44 @@ async fn a_file_that_is_missing_or_no_database_is_refused() {
 #[tokio::test]
 async fn a_row_that_cannot_be_read_is_told() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    scene.apply("a", "1").await;
-    scene.fixture().tamper("UPDATE runs SET epoch = -1").await;
+    let tampered = "UPDATE tasks SET delivery_run = 'x'";
+    scene.fixture().tamper(tampered).await;
     let mut export = export(&scene.fixture().path(), Some(BOOT)).await.unwrap();
-    let rows: Result<Vec<_>, _> = {
-        use cts_store::transfer::Export as _;
-        use futures::TryStreamExt as _;
-        export.runs().try_collect().await
-    };
-    let error = rows.unwrap_err();
+    let pages: Result<Vec<_>, _> = export.pages(&TASKS).try_collect().await;
+    let error = pages.unwrap_err();
     assert!(error.source().is_some());
-    let StoreError::CorruptRow { table, column, .. } = error else {
+    let StoreError::CorruptRow {
+        table, column, row, ..
+    } = error
+    else {
         panic!("{error:?}");
     };
-    assert_eq!((table, column), ("runs", "epoch"));
+    assert_eq!((table, column, &*row), ("tasks", "delivery_run", "a"));
+}
+
+#[tokio::test]
+async fn pages_are_bounded_by_rows_and_by_bytes() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let run = scene.apply("a", "1").await;
+    let path = scene.fixture().path();
+    let mib = 1024 * 1024;
+    for (lengths, expected) in [
+        (vec![], vec![]),
+        (vec![1; 4500], vec![2000, 2000, 500]),
+        (vec![2 * mib, 2 * mib, 2 * mib, 9 * mib, 1], vec![2, 2, 1]),
+    ] {
+        let lengths = serde_json::json!(lengths);
+        let mut connection = crate::fixture::raw(&path).await;
+        let lines = format!(
+            "DELETE FROM log_lines;
+             INSERT INTO log_lines (run_id, position, stream, line)
+             SELECT '{run}', key + 1, 'stdout', printf('%.*c', value, 'x') FROM json_each('{lengths}')"
+        );
+        let lines = sqlx::raw_sql(AssertSqlSafe(lines)).execute(&mut connection);
+        lines.await.unwrap();
+        let mut export = export(&path, Some(BOOT)).await.unwrap();
+        let pages: Vec<_> = export.pages(&LOG_LINES).try_collect().await.unwrap();
+        let rows: Vec<usize> = pages.iter().map(|page| page.rows).collect();
+        assert_eq!(rows, expected);
+    }
 }

@@ -7,7 +7,7 @@ use cts_core::LeaderEpoch;
 use cts_core::runs::{EnqueueDecision, RunKind};
 use cts_store::{EnqueueRequest, Store as _, Unchanged};
 use cts_store_conformance::{Scene, input, member, spec, task};
-use cts_store_sqlite::{SqliteStore, export};
+use cts_store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
 use crate::fixture::{BOOT, SqliteFixture, file_in};
@@ -115,19 +115,4 @@ async fn a_second_power_cut_before_the_first_run_forgets_again() {
     store.close().await;
     let store = opened(&scene, &again, Some("a third boot")).await;
     assert_eq!(decided(&store, "1").await, EnqueueDecision::Enqueue);
-}
-
-#[tokio::test]
-async fn what_moves_of_such_a_file_counts_as_applied_nowhere() {
-    let (_scene, _directory, copy) = applied_behind_a_copy().await;
-    for (boot, expected) in [(Some(BOOT), true), (Some(NEXT_BOOT), false), (None, false)] {
-        let mut export = export(&copy, boot).await.unwrap();
-        let contents = cts_store_conformance::transfer::Contents::of(&mut export).await;
-        assert_eq!(
-            contents.tasks[0].last_applied.is_some(),
-            expected,
-            "{boot:?}"
-        );
-        export.close().await.unwrap();
-    }
 }

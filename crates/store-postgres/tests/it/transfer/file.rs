@@ -27,14 +27,14 @@ impl Clock for ManualClock {
 }
 
 #[derive(Debug)]
-pub(super) struct FileFixture {
+pub(crate) struct FileFixture {
     directory: TempDir,
     clock: Arc<ManualClock>,
     store: SqliteStore,
 }
 
 impl FileFixture {
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("cts.db")
     }
 

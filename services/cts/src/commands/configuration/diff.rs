@@ -9,11 +9,8 @@ use cts_cli::{CommandError, Diff, EXIT_DIFFERENT, load, print};
 use cts_config::Config;
 use cts_runtime::ProcessEnv;
 use cts_store::StoreError;
-use cts_store::transfer::Export;
-use tokio_stream::StreamExt as _;
 
 pub(super) use self::compare::Comparison;
-use self::compare::{InForce, Stored};
 pub(super) use self::show::text;
 use crate::commands::migrate::{Source, source};
 use crate::failure::Failure;
@@ -51,35 +48,12 @@ pub(super) async fn compare(
     prune: bool,
     process_env: &ProcessEnv,
 ) -> Result<Comparison, Failure> {
-    let stored = match place {
-        Source::File(path) => {
-            let boot = process_env.boot.as_deref();
-            stored(cts_store_sqlite::export(path, boot).await?).await?
-        }
-        Source::Server(settings) => stored(cts_store_postgres::export(settings).await?).await?,
+    let mut export = match place {
+        Source::File(path) => cts_store_sqlite::export(path, process_env.boot.as_deref()).await?,
+        Source::Server(settings) => cts_store_postgres::export(settings).await?,
     };
+    let stored = export.declared().await?;
     Comparison::of(&config.tasks, &stored, prune).map_err(not_encoded)
-}
-
-/// The stored tasks at one moment. Tasks that are being created or deleted are left out.
-async fn stored(mut export: impl Export) -> Result<Stored, StoreError> {
-    let configurations: Result<Vec<_>, _> = export.configurations().collect().await;
-    let in_force = configurations?.into_iter().next().map(|row| InForce {
-        number: row.number,
-        decided_by: row.decided_by,
-        decided_at: row.decided_at,
-        fingerprint: serde_json::from_str(&row.fingerprint).ok(),
-    });
-    let deleted: Result<Vec<_>, _> = export.deleted_tasks().collect().await;
-    let tasks: Result<Vec<_>, _> = export.tasks().collect().await;
-    Ok(Stored {
-        tasks: tasks?,
-        deleted: deleted?
-            .into_iter()
-            .map(|row| (row.name, row.configured))
-            .collect(),
-        in_force,
-    })
 }
 
 pub(super) fn not_encoded(error: serde_json::Error) -> Failure {

@@ -3,30 +3,9 @@
 use std::collections::BTreeMap;
 
 use cts_core::{ConfigurationFingerprint, Digest, TaskName, TaskOrigin, TaskSpec};
-use cts_store::transfer::TaskRow;
+use cts_store::declared::{DeclaredTask, DeclaredTasks, InForce};
 
 use super::members::{Member, differences};
-
-/// The tasks and the configuration in force of a store.
-#[derive(Debug)]
-pub(super) struct Stored {
-    /// In their order.
-    pub(super) tasks: Vec<TaskRow>,
-    /// Tasks of the configuration that the API has deleted: names and declarations.
-    pub(super) deleted: BTreeMap<TaskName, Digest>,
-    pub(super) in_force: Option<InForce>,
-}
-
-/// The configuration in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct InForce {
-    pub(super) number: u64,
-    pub(super) decided_by: String,
-    /// In microseconds since 1970.
-    pub(super) decided_at: i64,
-    /// `None` if a different program wrote it.
-    pub(super) fingerprint: Option<ConfigurationFingerprint>,
-}
 
 /// Everything that is not the same.
 #[derive(Debug)]
@@ -73,10 +52,10 @@ impl Comparison {
     /// With `prune`, tasks of the API that the configuration does not name are to go.
     pub(super) fn of(
         configured: &[TaskSpec],
-        stored: &Stored,
+        stored: &DeclaredTasks,
         prune: bool,
     ) -> Result<Self, serde_json::Error> {
-        let mut left: BTreeMap<&TaskName, &TaskRow> = stored
+        let mut left: BTreeMap<&TaskName, &DeclaredTask> = stored
             .tasks
             .iter()
             .map(|row| (row.spec.name(), row))
@@ -87,7 +66,7 @@ impl Comparison {
             let declaration = task.declaration()?;
             let difference = match left.remove(name) {
                 None => Some(Difference::Added {
-                    deleted: stored.deleted.get(name) == Some(&declaration),
+                    deleted: stored.deleted.get(name.as_str()) == Some(&declaration),
                 }),
                 Some(row) => changed(task, declaration, row)?,
             };
@@ -127,7 +106,7 @@ impl Comparison {
 fn changed(
     task: &TaskSpec,
     declaration: Digest,
-    row: &TaskRow,
+    row: &DeclaredTask,
 ) -> Result<Option<Difference>, serde_json::Error> {
     let members = differences(&row.spec, task)?;
     if members.is_empty() && row.origin == TaskOrigin::Config {

@@ -4,9 +4,10 @@ use chrono::{DateTime, Utc};
 use cts_cli::{local_time, on_one_line};
 use cts_core::TaskOrigin;
 use cts_core::hidden::{HIDDEN, shown};
+use cts_store::declared::InForce;
 use serde_json::{Value, json};
 
-use super::compare::{Comparison, Difference, InForce};
+use super::compare::{Comparison, Difference};
 use super::members::Member;
 
 /// Characters of a value that the text shows.

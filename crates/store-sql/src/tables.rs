@@ -1,0 +1,264 @@
+//! The tables of both databases: their rows move (`cts migrate`) and are archived by this description. A test of
+//! `cts-store-postgres` compares it with both schemas.
+
+/// Kind of the values of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A whole number, also of a time: microseconds since 1970.
+    Integer,
+    /// A truth value, in SQLite a number.
+    Flag,
+    /// Bytes.
+    Bytes,
+    /// An id: `UUID` in Postgres, a text in SQLite.
+    Id,
+    /// The number of a row of `inputs`. It moves as the hash of that row, which has another number after the move.
+    Input,
+    /// The number of a row of `contents`, as above.
+    Content,
+    /// The column does not move: [`STAYING`] has the reason.
+    Stays,
+}
+
+/// A table whose rows move, are archived, or both.
+#[derive(Debug)]
+pub struct Table {
+    /// The name.
+    pub name: &'static str,
+    /// All columns of SQLite with their kinds, in the order of archives.
+    pub columns: &'static [(&'static str, Kind)],
+    /// Order of the rows.
+    pub order: &'static str,
+    /// Condition of the rows that move.
+    pub moving: &'static str,
+}
+
+impl Kind {
+    /// The table whose row the number is of.
+    pub const fn refers_to(self) -> Option<&'static str> {
+        match self {
+            Self::Input => Some("inputs"),
+            Self::Content => Some("contents"),
+            _ => None,
+        }
+    }
+}
+
+impl Table {
+    /// The columns that move.
+    pub fn moving_columns(&self) -> impl Iterator<Item = (&'static str, Kind)> + Clone {
+        let columns = self.columns.iter().copied();
+        columns.filter(|(_name, kind)| *kind != Kind::Stays)
+    }
+
+    /// Whether the rows only connect rows of other tables. Such a table is not counted.
+    pub fn is_link(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|(_name, kind)| kind.refers_to().is_some())
+    }
+
+    /// Whether the content of a row follows from its key, so that a row that exists is the same.
+    pub fn is_by_content(&self) -> bool {
+        self.is_link() || self.columns.iter().any(|(name, _kind)| *name == "hash")
+    }
+}
+
+/// Columns with their kinds.
+macro_rules! columns {
+    ($($name:ident $kind:ident),+ $(,)?) => {
+        &[$((stringify!($name), Kind::$kind)),+]
+    };
+}
+
+/// Tasks.
+pub static TASKS: Table = Table {
+    name: "tasks",
+    columns: columns![
+        name Text, incarnation Integer, position Integer, origin Text, phase Stays, revision Integer,
+        configured Text, destroy_run Stays, destruction_suspended_at Stays, spec Text, last_applied Text,
+        tried_input Text, cancelled_input Text, owes_run Text, applied_instances Text, released_instances Text,
+        held Text, state_lineage Text, state_serial Integer, state_moves Integer, state_moved_serial Integer,
+        state_keep Text, state_from Text, state_conflict Text, state_conflict_at Integer,
+        state_recorded_at Integer, state_refused Text, remote_run Text, last_check Text, failures Integer,
+        skipped Integer, created_at Integer, updated_at Integer, enabled Flag, skip_unchanged Flag,
+        retry_failed Flag, requires_driver Text, requires_version Text, requires_bundle Flag,
+        concurrency_group Text, event_config Text, delivery Integer, delivery_first_run Id, delivery_run Id,
+        delivery_input Text, creation Stays, creation_run Stays, explanation Stays, state_recorded_by Stays,
+        state_refused_settings Stays, destroy_requested_by Stays,
+    ],
+    order: "position, name",
+    moving: "phase = 'ready'",
+};
+
+/// Tasks of the configuration that the API has deleted.
+pub static DELETED_TASKS: Table = Table {
+    name: "deleted_tasks",
+    columns: columns![name Text, configured Text, deleted_at Integer],
+    order: "name",
+    moving: "TRUE",
+};
+
+/// The configuration in force, if any.
+pub static CONFIGURATION_IN_FORCE: Table = Table {
+    name: "configuration_in_force",
+    columns: columns![
+        singleton Stays, number Integer, fingerprint Text, tasks Text, decided_by Text, decided_at Integer,
+    ],
+    order: "number",
+    moving: "TRUE",
+};
+
+/// Contents of frozen inputs.
+pub static CONTENTS: Table = Table {
+    name: "contents",
+    columns: columns![id Stays, hash Text, encoding Text, content Bytes, created_at Integer],
+    order: "hash",
+    moving: "TRUE",
+};
+
+/// Frozen inputs.
+pub static INPUTS: Table = Table {
+    name: "inputs",
+    columns: columns![
+        id Stays, hash Text, encoding Text, content Bytes, created_at Integer, instances Text,
+    ],
+    order: "hash",
+    moving: "TRUE",
+};
+
+/// The contents of each input, in their order.
+pub static INPUT_CONTENTS: Table = Table {
+    name: "input_contents",
+    columns: columns![input_id Input, content_id Content, position Integer],
+    order: "input_id, position",
+    moving: "TRUE",
+};
+
+/// Runs. Columns of a running run move so that the rules of a move find them; the rules empty these columns.
+pub static RUNS: Table = Table {
+    name: "runs",
+    columns: columns![
+        id Id, task_name Text, incarnation Integer, kind Text, destroys Text, no_retry Flag, requested Flag,
+        status Text, input_hash Text, attempts Integer, errors Text, epoch Integer, due_at Integer,
+        started_at Integer, finished_at Integer, created_at Integer, updated_at Integer, changes_present Flag,
+        plan_encoding Text, plan Bytes, summary Text, findings Text, remote_run Text, requested_by Text,
+        leased_epoch Integer, leased_at Integer, leased_by Text, ended_attempts Text, cause Text,
+        remote_group Text, trace Text, holder Text, expires_at Integer, withdrawn Flag,
+        cancel_requested_at Integer, claim Stays, concurrency_group Stays, settings Stays, waiting_for Stays,
+        resumed_waits Stays, cancel_force Stays, cancel_noted_at Stays, run_phase Stays, run_phase_since Stays,
+        elsewhere_until Stays,
+    ],
+    order: "id",
+    moving: "TRUE",
+};
+
+/// Events, in the order in which they happened.
+pub static EVENTS: Table = Table {
+    name: "events",
+    columns: columns![
+        position Integer, id Id, task_name Text, incarnation Integer, run_id Id, success Flag,
+        start_time Integer, end_time Integer, error Text, config Text, summary Text, requested_by Text,
+        cause Text,
+    ],
+    order: "position",
+    moving: "TRUE",
+};
+
+/// Events of ticks that found nothing new.
+pub static TICK_EVENTS: Table = Table {
+    name: "tick_events",
+    columns: columns![
+        task_name Text, place Integer, number Integer, id Id, start_time Integer, end_time Integer, config Text,
+        after Integer,
+    ],
+    order: "task_name, number",
+    moving: "task_name IN (SELECT name FROM tasks WHERE phase = 'ready')",
+};
+
+/// Lines of the runs' logs.
+pub static LOG_LINES: Table = Table {
+    name: "log_lines",
+    columns: columns![run_id Id, position Integer, stream Text, line Text],
+    order: "run_id, position",
+    moving: "TRUE",
+};
+
+/// Module bundles.
+pub static BUNDLES: Table = Table {
+    name: "bundles",
+    columns: columns![hash Text, content Bytes, created_at Integer, used_at Integer],
+    order: "hash",
+    moving: "TRUE",
+};
+
+/// Tokens of the API.
+pub static ACCESS_TOKENS: Table = Table {
+    name: "access_tokens",
+    columns: columns![
+        name Text, sha256 Bytes, role Text, tasks Text, created_at Integer, created_by Text, expires_at Integer,
+    ],
+    order: "name",
+    moving: "TRUE",
+};
+
+/// Audit records.
+pub static AUDIT_RECORDS: Table = Table {
+    name: "audit_records",
+    columns: columns![
+        number Integer, recorded_at Integer, caller_kind Text, caller Text, issuer Text, address Text,
+        action Text, target Text, arguments Text, outcome Text, reason Text, request_id Text, calls Integer,
+    ],
+    order: "number",
+    moving: "TRUE",
+};
+
+/// All of them, in the order in which they move: rows refer to rows of earlier tables.
+pub static TABLES: [&Table; 13] = [
+    &TASKS,
+    &DELETED_TASKS,
+    &CONFIGURATION_IN_FORCE,
+    &CONTENTS,
+    &INPUTS,
+    &INPUT_CONTENTS,
+    &RUNS,
+    &EVENTS,
+    &TICK_EVENTS,
+    &LOG_LINES,
+    &BUNDLES,
+    &ACCESS_TOKENS,
+    &AUDIT_RECORDS,
+];
+
+/// Names of columns of a table, or of whole tables, each list with a reason.
+macro_rules! staying {
+    ($($of:ident: $($name:ident),+ => $reason:literal;)+) => {
+        &[$((stringify!($of), &[$(stringify!($name)),+] as &[&str], $reason)),+]
+    };
+}
+
+/// Columns of these tables, and other `tables`, that do not move, with the reason.
+pub const STAYING: &[(&str, &[&str], &str)] = staying![
+    tasks: phase, creation, creation_run => "only ready tasks move: the callers that wait for drafts are gone";
+    tasks: destroy_run, destruction_suspended_at, destroy_requested_by => "a task that is deleted does not move";
+    tasks: explanation => "the next leader notes why a task runs or does not";
+    tasks: state_recorded_by => "the worker that could repeat its record is gone";
+    tasks: state_refused_settings => "the generations of settings do not move";
+    tasks: active_run => "only Postgres has this column, and nothing runs after a move";
+    configuration_in_force: singleton => "every database has the same value";
+    contents: id => "each database numbers its rows";
+    inputs: id => "each database numbers its rows";
+    runs: claim, concurrency_group, waiting_for, resumed_waits, cancel_force, cancel_noted_at, run_phase,
+        run_phase_since, elsewhere_until => "they belong to a lease, and every lease ends with a move";
+    runs: settings => "the generations of settings do not move";
+    tables: leadership, members, member_configurations, workers, worker_settings, settings, lost_leases
+        => "the processes do not move: nothing leads, works or reports settings after a move";
+    tables: run_requests, hastened_tasks => "the callers and the starts are gone";
+    tables: cluster_key, lease_key => "without settings and leases a database makes keys of its own";
+    tables: archives, archived_rows => "a reset has removed these rows";
+    tables: schema_compatibility, continuity, doubted_tasks, doubted_runs, doubted_workers
+        => "they describe one database";
+    tables: task_versions, task_changes, audit_head => "they follow from other tables";
+    tables: housekeeping, log_sizes => "the next leader measures again";
+];
