@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "an answer with index 0, `null` or status 404",
         &[Test(
             "crates/consul/tests/it/answers.rs",
-            "what_a_proxy_says_in_the_place_of_consul_is_no_data",
+            "answers_of_a_proxy_instead_of_consul_are_no_data",
         )],
     ),
     ("one connection per view", &[Counts]),
