@@ -299,7 +299,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "plain HTTP on the port of TLS",
         &[Test(
             "services/gateway/tests/it/tls.rs",
-            "who_takes_it_for_plain_http_is_told",
+            "plain_http_requests_are_answered_with_an_explanation",
         )],
     ),
     (
