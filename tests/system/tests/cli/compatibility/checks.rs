@@ -74,7 +74,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
             Call(ORIGINAL, "task delete web -auto-approve", 13, &[]),
             Test(
                 "tests/system/tests/cli/task/arguments.rs",
-                "for_us_an_option_may_follow_the_name",
+                "cts_accepts_an_option_after_the_name",
             ),
         ],
     ),
@@ -220,7 +220,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "bad CA file at the start",
         &[Test(
             "tests/system/tests/system/outside.rs",
-            "what_cannot_be_used_outside_ends_the_start",
+            "unusable_tls_file_or_syslog_ends_the_start",
         )],
     ),
     (
