@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_given_means_the_defaults() {
+    fn uses_defaults_without_options_and_environment() {
         let (settings, warnings) =
             ClientSettings::resolve(&ClientOptions::default(), &environment(&[]));
         assert_eq!(settings, ClientSettings::default());

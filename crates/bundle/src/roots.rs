@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_makes_up_is_in_no_root() {
+    fn kernel_file_systems_are_in_no_root() {
         let roots = Roots::new(["/"]);
         assert!(roots.hold(Path::new("/etc")));
         for never in ["/proc/self/environ", "/sys", "/dev/null", "/dev/../proc/1"] {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_a_module_decides_about_its_roots() {
+    fn roots_depend_on_whether_a_file_or_the_api_names_the_module() {
         let (_kept, path) = directory();
         symlink(path.join("else/where"), path.join("root/link")).unwrap();
         let usual = vec![path.join("root"), PathBuf::from("/")];

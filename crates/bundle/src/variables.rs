@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_cannot_be_read_nothing_is_said() {
+    fn unreadable_modules_have_no_known_variables() {
         assert_eq!(declared(&[("main.tf", "variable {")]), None);
         assert_eq!(declared(&[("main.tf.json", "{")]), None);
         assert_eq!(

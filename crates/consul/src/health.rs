@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_instance_is_unreadable_without_a_key() {
+    fn elements_that_name_no_instance_are_unreadable_without_a_key() {
         let body = format!("[null,1,{{}},[],{}]", element("a", ""));
         let decoded = decode(body.as_bytes()).unwrap();
         assert_eq!(decoded.instances.len(), 1);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_list_is_an_error() {
+    fn refuses_answers_that_are_not_one_complete_list() {
         let half = format!("[{},{{\"Node\":", element("a", ""));
         for body in [
             "",

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_requests_the_answer_that_saw_more_stays() {
+    fn newer_answer_of_two_parallel_requests_stays() {
         let told = told(|known| {
             known.answered(answer(5), known.begin(), true);
             let (held, read) = (known.begin(), known.begin());

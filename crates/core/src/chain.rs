@@ -48,7 +48,7 @@ mod tests {
     struct Repeating(#[source] io::Error);
 
     #[test]
-    fn what_was_said_is_not_said_again() {
+    fn omits_causes_that_the_error_already_contains() {
         let error = Repeating(io::Error::other("disk gone"));
         assert_eq!(Chain(&error).to_string(), "cannot write: disk gone");
     }

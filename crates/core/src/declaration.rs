@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_is_withdrawn_from_a_task_that_is_disabled_or_defined_otherwise() {
+    fn disabling_or_redefining_a_task_withdraws_its_queued_runs() {
         let (task, mut disabled, mut buffered) = (spec(), spec(), spec());
         disabled.enabled = false;
         buffered.file_settings.skip_unchanged = false;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_out_is_no_other_declaration() {
+    fn findings_about_a_module_do_not_change_the_declaration() {
         let declared = spec().declaration().unwrap();
         assert_eq!(read_again().declaration().unwrap(), declared);
         let mut others = [spec(), spec(), spec(), spec(), spec(), spec()];
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_has_changed_stays_and_the_rest_is_as_it_was_read() {
+    fn refresh_keeps_api_changes_and_takes_the_rest_as_read() {
         let mut changed = spec();
         changed.enabled = false;
         changed.definition.description = "by the API".to_owned();

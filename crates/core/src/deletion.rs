@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_spelled_as_it_is_encoded() {
+    fn deletion_modes_are_spelled_as_they_are_encoded() {
         for known in [OnDelete::Retain, OnDelete::Destroy] {
             let encoded = serde_json::to_value(known).unwrap();
             assert_eq!(encoded, known.as_str());

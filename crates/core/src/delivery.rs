@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_success_is_another_delivery() {
+    fn attempt_after_a_success_is_a_new_delivery() {
         let attempts = [(1, "a", false), (2, "a", true)];
         assert_eq!(deliveries(&attempts), [(1, run(1)), (2, run(2))]);
     }

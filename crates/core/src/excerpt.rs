@@ -39,12 +39,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_short_and_visible_stays_as_it_is() {
+    fn short_visible_text_is_unchanged() {
         assert_eq!(excerpt(" \"a\" \\ 'b' ü\n", 40), "\"a\" \\ 'b' ü");
     }
 
     #[test]
-    fn what_could_fake_a_line_is_escaped_and_what_is_long_is_cut() {
+    fn escapes_control_characters_and_cuts_long_text() {
         let hostile = "a\nb\r\u{1b}[2J\u{202e}c\0";
         assert_eq!(excerpt(hostile, 99), "a\\nb\\r\\u{1b}[2J\\u{202e}c\\0");
         assert_eq!(excerpt("abcdef", 3), "abc…");

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_task_says_counts_more_than_what_holds_for_all() {
+    fn timeouts_of_a_task_override_the_general_timeouts() {
         let own = TaskTimeouts {
             apply: Some(Duration::from_mins(5)),
             ..TaskTimeouts::default()

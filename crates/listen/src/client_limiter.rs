@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_gone_is_forgotten() {
+    fn clients_without_connections_are_forgotten() {
         let limiter = ClientLimiter::new(ClientLimit {
             total: 1,
             per_client: 1,

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_no_place_is_refused_until_one_is_free() {
+    async fn connections_beyond_the_limit_are_rejected_until_a_permit_is_free() {
         let (address, mut listener) = listener(1, at_once()).await;
         let _one = TcpStream::connect(address).await.unwrap();
         let Accepted::Opened(first) = listener.next().await.unwrap() else {

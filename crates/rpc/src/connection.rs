@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_has_begun_may_be_silent() {
+    async fn connection_may_be_silent_after_its_preface() {
         let (mut client, mut server) = connection();
         client.write_all(&[b'x'; PREFACE]).await.unwrap();
         server.read_exact(&mut [0; PREFACE]).await.unwrap();

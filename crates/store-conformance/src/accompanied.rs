@@ -18,7 +18,7 @@ async fn owed<F: Fixture>(scene: &Scene<F>, run: RunId) -> (Option<Occasion>, Op
     (state.owes_run, refused.map(|refused| refused.code))
 }
 
-pub async fn what_accompanies_a_change_is_held_and_owed_until_an_apply_begins<F: Fixture>() {
+pub async fn accompanying_run_is_blocked_and_owed_until_an_apply_begins<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     apply(&scene, 10).await;
     let run = scene.accompany("a").await;
@@ -59,7 +59,7 @@ pub async fn what_accompanies_a_change_is_held_and_owed_until_an_apply_begins<F:
     assert_eq!(answer.refused, None);
 }
 
-pub async fn what_accompanies_a_change_waits_behind_a_cancelled_input<F: Fixture>() {
+pub async fn accompanying_run_is_owed_while_a_cancelled_input_is_withheld<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let queued = scene.queue("a", "1").await;
     let event = scene.event_id();

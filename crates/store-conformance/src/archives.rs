@@ -99,7 +99,7 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
     }
 }
 
-pub async fn what_a_reset_leaves_goes_when_its_worker_is_lost<F: Fixture>() {
+pub async fn task_left_by_a_reset_goes_when_its_worker_is_lost<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     reset(&scene).await;
@@ -108,7 +108,7 @@ pub async fn what_a_reset_leaves_goes_when_its_worker_is_lost<F: Fixture>() {
     assert_eq!(scene.names().await, Vec::<String>::new());
 }
 
-pub async fn what_a_reset_removes_is_archived<F: Fixture>() {
+pub async fn reset_archives_the_rows_that_it_removes<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a", "b", "gone"]).await;
     scene.delete("gone").await;
     let running = scene.leased("b", "1").await.run;

@@ -142,7 +142,7 @@ pub async fn a_run_that_was_ended_on_its_server_ends_as_if_it_were_cancelled<F: 
     }
 }
 
-pub async fn what_was_cancelled_runs_with_the_next_change_or_request<F: Fixture>() {
+pub async fn cancelled_input_runs_with_the_next_change_or_request<F: Fixture>() {
     for how in 0..5 {
         let scene = Scene::<F>::new(&["a"]).await;
         let lease = scene.leased("a", "1").await;

@@ -60,7 +60,7 @@ pub async fn a_change_of_the_name_is_refused<F: Fixture>() {
     assert_eq!(scene.names().await, ["a"]);
 }
 
-pub async fn of_parallel_changes_of_one_revision_one_is_made<F: Fixture>() {
+pub async fn makes_one_of_parallel_changes_of_a_revision<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let store = scene.store();
     let changes: Vec<_> = (0..8)
@@ -86,7 +86,7 @@ pub async fn of_parallel_changes_of_one_revision_one_is_made<F: Fixture>() {
 }
 
 /// Lets several callers request a run of an idle task at the same time; exactly one is accepted.
-pub async fn of_parallel_requests_of_an_idle_task_one_is_accepted<F: Fixture>() {
+pub async fn accepts_one_of_parallel_requests_of_an_idle_task<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let store = scene.store();
     let changes: Vec<_> = (0..8)

@@ -100,7 +100,7 @@ pub async fn parallel_requests_for_one_task_queue_one_run<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
 }
 
-pub async fn of_parallel_completions_one_is_accepted<F: Fixture>() {
+pub async fn accepts_one_of_parallel_completions<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     let store = scene.store();
@@ -137,7 +137,7 @@ pub async fn parallel_lines_are_all_kept<F: Fixture>() {
     assert_eq!(kept, texts);
 }
 
-pub async fn of_parallel_candidates_one_leads<F: Fixture>() {
+pub async fn elects_one_of_parallel_candidates<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let ids: Vec<_> = (0..WORKERS)
         .map(|number| format!("replica-{number}"))

@@ -152,7 +152,7 @@ pub async fn a_member_that_says_nothing_of_its_configuration_decides_nothing<F: 
     assert_eq!(register(&scene, &b, &named(&["y"])).await, last);
 }
 
-pub async fn what_is_in_force_stays_as_it_is_stored<F: Fixture>() {
+pub async fn configuration_in_force_stays_as_it_is_stored<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let elsewhere = |content: Option<&[u8]>| {
         let mut task = spec("x");
@@ -258,7 +258,7 @@ async fn bring_in<F: Fixture>(scene: &Scene<F>) {
     scene.configure(&in_force.tasks).await;
 }
 
-pub async fn one_that_is_decided_takes_the_place_of_the_one_that_was_meant<F: Fixture>() {
+pub async fn decision_replaces_only_the_configuration_that_it_is_based_on<F: Fixture>() {
     let mut scene = Scene::<F>::unled().await;
     assert_eq!(decide(&scene, &named(&["x"]), 1, false).await, None);
     assert_eq!(in_force(&scene).await, None);
@@ -287,7 +287,7 @@ pub async fn one_that_is_decided_takes_the_place_of_the_one_that_was_meant<F: Fi
     assert_eq!((verdict, number), (Verdict::Open, 2));
 }
 
-pub async fn what_the_api_has_made_of_a_decided_one_lasts_no_longer<F: Fixture>() {
+pub async fn decided_configuration_undoes_api_changes_of_its_tasks<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["off", "deleted", "same", "gone"]).await;
     scene.enable("off", false).await;
     assert!(scene.delete("deleted").await);

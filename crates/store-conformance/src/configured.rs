@@ -23,7 +23,7 @@ async fn put<F: Fixture>(scene: &Scene<F>, spec: &TaskSpec) {
     changed.expect("the task can be changed");
 }
 
-pub async fn what_the_api_has_changed_lasts<F: Fixture>() {
+pub async fn api_changes_of_configured_tasks_last<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["off", "put", "same"]).await;
     scene.enable("off", false).await;
     put(&scene, &other("put")).await;

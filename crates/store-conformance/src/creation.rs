@@ -188,7 +188,7 @@ pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
 }
 
-pub async fn what_nobody_reads_is_forgotten<F: Fixture>() {
+pub async fn prune_forgets_old_drafts_and_refused_requests<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let failed = scene.draft("failed", RunKind::Check).await;
     let lease = scene.carried_out(failed, "1").await;
@@ -223,7 +223,7 @@ pub async fn what_nobody_reads_is_forgotten<F: Fixture>() {
     assert_eq!(scene.names().await, ["a"]);
 }
 
-pub async fn of_parallel_creations_of_one_name_one_begins<F: Fixture>() {
+pub async fn begins_one_of_parallel_creations_of_a_name<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let store = scene.store();
     let all: Vec<NewTask> = (0..8)

@@ -55,7 +55,7 @@ async fn assert_gone<F: Fixture>(scene: &Scene<F>) {
     assert_eq!(scene.next_due().await, None);
 }
 
-pub async fn what_a_task_has_made_is_destroyed_before_it_goes<F: Fixture>() {
+pub async fn resources_of_a_task_are_destroyed_before_it_goes<F: Fixture>() {
     let mut scene = applied::<F>().await;
     let queued = scene.queue("a", "newer").await;
     let asked = scene.ask("a", RunKind::Check).await;
@@ -130,7 +130,7 @@ pub async fn the_input_that_was_leased_last_is_destroyed<F: Fixture>() {
 }
 
 /// Lets the running run end in every possible way.
-pub async fn what_runs_is_waited_for_and_then_destroyed<F: Fixture>() {
+pub async fn destruction_waits_for_the_running_run<F: Fixture>() {
     for end in 0..5 {
         let mut scene = Scene::<F>::configured(&[destroyed("a"), spec("b")]).await;
         scene.apply("a", "earlier").await;

@@ -94,7 +94,7 @@ async fn assert_accepted<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lea
     assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
 }
 
-pub async fn nobody_is_obeyed_before_there_is_a_leader<F: Fixture>() {
+pub async fn refuses_every_epoch_before_the_first_leader<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let store = scene.store();
     for epoch in [0, 1, u64::MAX] {

@@ -48,7 +48,7 @@ async fn assert_nothing_is_ready<F: Fixture>(scene: &Scene<F>) {
     assert_eq!(waiting.expect("waiting runs can be read"), []);
 }
 
-pub async fn of_a_group_one_applies_at_a_time<F: Fixture>() {
+pub async fn group_applies_one_task_at_a_time<F: Fixture>() {
     let scene = three::<F>().await;
     assert_eq!(applying(&scene).await, None);
     let first = scene.lease().await;

@@ -52,7 +52,7 @@ pub(crate) async fn held<F: Fixture>(scene: &Scene<F>) -> Vec<(u32, u32)> {
         .collect()
 }
 
-pub async fn what_loses_much_is_held_until_it_is_back<F: Fixture>() {
+pub async fn large_loss_is_blocked_until_the_instances_are_back<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     apply(&scene, 10).await;
     let answer = enqueue(&scene, 4).await;
@@ -77,7 +77,7 @@ pub async fn what_loses_much_is_held_until_it_is_back<F: Fixture>() {
     assert_eq!(decide(&scene, 5).await, Enqueue);
 }
 
-pub async fn what_is_released_counts_as_applied<F: Fixture>() {
+pub async fn released_losses_count_as_applied<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let name = task("a");
     let store = scene.store();
@@ -97,7 +97,7 @@ pub async fn what_is_released_counts_as_applied<F: Fixture>() {
     assert!(matches!(unknown, Err(TaskError::Unknown)), "{unknown:?}");
 }
 
-pub async fn what_is_asked_for_passes_and_says_what_is_lost<F: Fixture>() {
+pub async fn requested_run_passes_the_limit_and_reports_its_losses<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     apply(&scene, 10).await;
     // An earlier change waits.
@@ -158,7 +158,7 @@ pub async fn small_losses_while_applies_fail_are_one_large_one<F: Fixture>() {
     assert_eq!(decide(&scene, 2).await, Enqueue);
 }
 
-pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>() {
+pub async fn blocked_task_continues_when_the_run_before_it_has_ended<F: Fixture>() {
     let scene = Scene::<F>::configured(&[limited()]).await;
     apply(&scene, 8).await;
     // The running apply succeeds, and the loss is smaller against its input.

@@ -83,7 +83,7 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     assert_eq!(scene.queue_depth().await.queued, 1);
 }
 
-pub async fn what_applies_nothing_fails_without_an_event<F: Fixture>() {
+pub async fn lost_plans_and_checks_fail_without_an_event<F: Fixture>() {
     for kind in [RunKind::Plan, RunKind::Check] {
         let scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;

@@ -161,7 +161,7 @@ pub async fn a_withdrawn_apply_stays_as_long_as_a_status_is_made_of_it<F: Fixtur
     assert_eq!(scene.find_run(withdrawn).await, None);
 }
 
-pub async fn more_runs_and_lines_go_than_one_transaction_takes<F: Fixture>() {
+pub async fn prunes_more_runs_and_lines_than_one_transaction_takes<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "long"]).await;
     let lease = scene.leased("long", "1").await;
     for _ in 0..5 {

@@ -199,7 +199,7 @@ pub async fn a_run_that_is_not_as_it_was_is_given_no_settings<F: Fixture>() {
 
 /// A leader reads a change after it was stored, so it may queue a run for settings that are not in force any
 /// more.
-pub async fn what_is_queued_for_settings_that_were_in_force_is_found<F: Fixture>() {
+pub async fn finds_runs_queued_for_settings_no_longer_in_force<F: Fixture>() {
     let scene = scene::<F>().await;
     replace(&scene).await;
     queue_for(&scene, "a", "1", 1).await;

@@ -5,7 +5,7 @@ use cts_core::runs::{EnqueueDecision, RunStatus};
 use super::Fixture;
 use super::scene::{Scene, bytes_of, input, line, stored_input};
 
-pub async fn everything_is_there_after_a_restart<F: Fixture>() {
+pub async fn stored_data_is_there_after_a_restart<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["b", "a"]).await;
     let last_applied = scene.apply("a", "1").await;
     let failed = scene.leased("b", "1").await;

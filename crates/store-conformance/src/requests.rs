@@ -88,7 +88,7 @@ pub async fn a_requested_run_is_made_whatever_is_applied<F: Fixture>() {
     assert_eq!(scene.state("a").await.events.len(), 2);
 }
 
-pub async fn what_is_no_open_request_is_not_refused<F: Fixture>() {
+pub async fn refuses_only_open_requests<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.refuse(scene.run_id(), "no").await;
     let run = scene.ask("a", RunKind::Plan).await;

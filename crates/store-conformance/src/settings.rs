@@ -163,7 +163,7 @@ pub async fn only_the_leader_changes_settings<F: Fixture>() {
     assert_eq!(stored(&scene).await, []);
 }
 
-pub async fn what_a_worker_reports_and_has_is_listed<F: Fixture>() {
+pub async fn workers_are_listed_with_their_reported_and_matching_settings<F: Fixture>() {
     let mut scene = Scene::<F>::new(&[]).await;
     having(&scene, "w", &[3, 1]).await;
     scene.restart().await;

@@ -12,7 +12,7 @@ use super::settings::{acquire, needing, queue_for};
 use cts_store::{Lease, RunFilter, RunRecord};
 
 /// A run of a change is put back as well: while Consul is away its leader cannot queue it again.
-pub async fn what_is_put_back_goes_to_workers_with_the_settings_in_force<F: Fixture>() {
+pub async fn requeued_run_goes_to_workers_with_the_settings_in_force<F: Fixture>() {
     for end in End::ALL {
         let scene = scene::<F>().await;
         queue_for(&scene, "a", "1", 1).await;

@@ -13,8 +13,8 @@ macro_rules! store_suite {
                 unknown_names_have_nothing,
             }
             accompanied {
-                what_accompanies_a_change_is_held_and_owed_until_an_apply_begins,
-                what_accompanies_a_change_waits_behind_a_cancelled_input,
+                accompanying_run_is_blocked_and_owed_until_an_apply_begins,
+                accompanying_run_is_owed_while_a_cancelled_input_is_withheld,
                 a_decision_about_a_state_is_held_except_with_the_input_that_it_is_about,
             }
             restored {
@@ -29,13 +29,13 @@ macro_rules! store_suite {
             }
             guards {
                 small_losses_while_applies_fail_are_one_large_one,
-                what_is_held_goes_on_when_the_run_before_it_has_ended,
+                blocked_task_continues_when_the_run_before_it_has_ended,
                 a_release_outlasts_the_run_before_it,
                 a_release_is_for_what_its_caller_has_seen,
                 a_limit_that_is_added_counts_from_what_is_applied,
-                what_loses_much_is_held_until_it_is_back,
-                what_is_released_counts_as_applied,
-                what_is_asked_for_passes_and_says_what_is_lost,
+                large_loss_is_blocked_until_the_instances_are_back,
+                released_losses_count_as_applied,
+                requested_run_passes_the_limit_and_reports_its_losses,
             }
             enqueue {
                 a_new_input_is_queued_and_due_at_once,
@@ -150,7 +150,7 @@ macro_rules! store_suite {
                 contents_go_with_their_last_input,
                 inputs_are_stored_whole_beside_a_prune,
                 old_runs_go_but_not_what_a_status_is_made_of,
-                more_runs_and_lines_go_than_one_transaction_takes,
+                prunes_more_runs_and_lines_than_one_transaction_takes,
                 the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
             }
             applied_inputs {
@@ -169,15 +169,15 @@ macro_rules! store_suite {
                 a_log_longer_than_one_transaction_is_removed,
             }
             recovery {
-                everything_is_there_after_a_restart,
+                stored_data_is_there_after_a_restart,
                 a_crash_between_lease_and_completion_leaves_nothing_last_applied,
             }
             concurrency {
                 parallel_workers_lease_every_run_once_and_no_task_twice,
                 parallel_requests_for_one_task_queue_one_run,
-                of_parallel_completions_one_is_accepted,
+                accepts_one_of_parallel_completions,
                 parallel_lines_are_all_kept,
-                of_parallel_candidates_one_leads,
+                elects_one_of_parallel_candidates,
                 no_epoch_is_granted_twice,
                 a_deposed_leader_writes_nothing_after_the_takeover,
                 parallel_beats_are_one_worker,
@@ -194,7 +194,7 @@ macro_rules! store_suite {
                 members_tell_what_they_are,
             }
             fences {
-                nobody_is_obeyed_before_there_is_a_leader,
+                refuses_every_epoch_before_the_first_leader,
                 an_earlier_leader_is_not_obeyed,
                 an_epoch_that_was_never_granted_is_not_obeyed,
                 an_expired_leader_is_not_obeyed_though_nobody_took_over,
@@ -202,8 +202,8 @@ macro_rules! store_suite {
             }
             withdrawals {
                 a_file_withdraws_what_is_queued_of_what_it_declares_otherwise,
-                what_a_file_has_disabled_can_be_enabled_over_the_api,
-                what_runs_while_a_file_changes_its_task_is_not_tried_again,
+                task_disabled_by_a_file_can_be_enabled_over_the_api,
+                run_is_not_tried_again_after_a_file_changes_its_task,
                 a_declaration_that_comes_back_is_applied,
                 a_file_refuses_what_was_asked_of_the_declaration_before,
                 failed_tasks_are_made_due_once_their_declaration_has_taken_effect,
@@ -222,7 +222,7 @@ macro_rules! store_suite {
                 odd_names_are_only_names,
             }
             groups {
-                of_a_group_one_applies_at_a_time,
+                group_applies_one_task_at_a_time,
                 parallel_calls_lease_one_apply_of_a_group_the_oldest_first,
                 a_newer_input_of_a_run_that_waits_comes_before_runs_that_were_due_at_the_same_time,
                 a_remote_run_keeps_its_group_until_it_has_ended,
@@ -232,7 +232,7 @@ macro_rules! store_suite {
             cancels {
                 a_queued_run_is_withdrawn_with_an_event,
                 a_running_run_is_ordered_to_stop_and_not_tried_again,
-                what_was_cancelled_runs_with_the_next_change_or_request,
+                cancelled_input_runs_with_the_next_change_or_request,
                 a_newer_input_that_was_cancelled_too_stays_withheld,
                 a_run_that_was_ended_on_its_server_ends_as_if_it_were_cancelled,
                 a_restart_withholds_nothing_that_a_newer_input_replaces,
@@ -250,7 +250,7 @@ macro_rules! store_suite {
                 a_check_and_a_plan_interrupt_a_wait_which_goes_on_afterwards,
                 a_drained_wait_goes_elsewhere_and_does_not_count,
                 a_wait_in_vain_is_shown_and_not_tried_again,
-                what_waits_leaves_its_group_to_others,
+                waiting_run_leaves_its_group_to_other_tasks,
                 only_the_holder_of_a_lease_waits,
             }
             settings {
@@ -258,7 +258,7 @@ macro_rules! store_suite {
                 the_first_key_of_leases_stays,
                 settings_are_read_as_they_were_stored,
                 only_the_leader_changes_settings,
-                what_a_worker_reports_and_has_is_listed,
+                workers_are_listed_with_their_reported_and_matching_settings,
                 a_run_goes_to_a_worker_that_has_its_settings,
                 a_worker_of_an_earlier_version_gets_what_there_is,
                 plans_go_to_workers_with_the_settings_that_follow,
@@ -269,10 +269,10 @@ macro_rules! store_suite {
                 a_destruction_has_the_settings_of_its_input_and_not_of_its_task,
                 a_run_without_settings_is_given_those_that_a_leader_says,
                 a_run_that_is_not_as_it_was_is_given_no_settings,
-                what_is_queued_for_settings_that_were_in_force_is_found,
+                finds_runs_queued_for_settings_no_longer_in_force,
             }
             settings_walk {
-                what_is_put_back_goes_to_workers_with_the_settings_in_force,
+                requeued_run_goes_to_workers_with_the_settings_in_force,
                 every_run_survives_a_change_of_settings,
             }
             queue {
@@ -300,24 +300,24 @@ macro_rules! store_suite {
             changes {
                 every_change_has_its_revision,
                 a_change_of_the_name_is_refused,
-                of_parallel_changes_of_one_revision_one_is_made,
-                of_parallel_requests_of_an_idle_task_one_is_accepted,
+                makes_one_of_parallel_changes_of_a_revision,
+                accepts_one_of_parallel_requests_of_an_idle_task,
             }
             configurations {
                 the_configuration_of_one_member_takes_effect_when_it_starts,
                 a_rolling_restart_takes_effect_with_its_last_member,
                 members_that_are_dead_are_waited_for_and_do_not_count,
                 a_member_that_says_nothing_of_its_configuration_decides_nothing,
-                what_is_in_force_stays_as_it_is_stored,
+                configuration_in_force_stays_as_it_is_stored,
                 a_leader_adopts_its_own_only_if_there_is_none,
                 configurations_are_those_of_living_members,
-                one_that_is_decided_takes_the_place_of_the_one_that_was_meant,
-                what_the_api_has_made_of_a_decided_one_lasts_no_longer,
+                decision_replaces_only_the_configuration_that_it_is_based_on,
+                decided_configuration_undoes_api_changes_of_its_tasks,
                 other_tasks_of_the_api_go_with_a_decided_one_if_they_are_to,
                 a_decided_one_has_the_modules_that_are_known,
             }
             configured {
-                what_the_api_has_changed_lasts,
+                api_changes_of_configured_tasks_last,
                 another_declaration_takes_effect,
                 an_edited_module_is_no_other_declaration,
                 a_deleted_task_stays_away,
@@ -338,8 +338,8 @@ macro_rules! store_suite {
                 a_name_that_is_being_created_is_told_with_its_run,
                 tasks_of_the_api_stand_behind_the_others_in_their_order,
                 a_draft_has_no_run_but_its_own,
-                what_nobody_reads_is_forgotten,
-                of_parallel_creations_of_one_name_one_begins,
+                prune_forgets_old_drafts_and_refused_requests,
+                begins_one_of_parallel_creations_of_a_name,
             }
             deletion {
                 an_idle_task_goes_at_once,
@@ -347,12 +347,12 @@ macro_rules! store_suite {
                 tasks_that_are_deleted_while_they_are_leased_go,
             }
             destruction {
-                what_a_task_has_made_is_destroyed_before_it_goes,
+                resources_of_a_task_are_destroyed_before_it_goes,
                 a_destruction_goes_on_without_its_declaration,
                 a_destruction_without_its_declaration_can_be_given_up,
                 without_a_word_and_without_anything_made_a_task_just_goes,
                 the_input_that_was_leased_last_is_destroyed,
-                what_runs_is_waited_for_and_then_destroyed,
+                destruction_waits_for_the_running_run,
                 a_destruction_that_fails_is_tried_again_for_ever,
                 a_destruction_outlives_its_workers_and_processes,
                 a_destruction_is_given_up_by_what_retains,
@@ -374,7 +374,7 @@ macro_rules! store_suite {
                 a_request_is_carried_out_once,
                 requests_come_oldest_first,
                 a_requested_run_is_made_whatever_is_applied,
-                what_is_no_open_request_is_not_refused,
+                refuses_only_open_requests,
                 a_task_is_enabled_and_run_by_one_change,
             }
             losses {
@@ -383,7 +383,7 @@ macro_rules! store_suite {
                 the_first_lost_lease_costs_no_time_and_later_ones_delay,
                 the_newest_errors_of_a_run_stay_and_none_is_long,
                 a_run_that_loses_its_workers_fails_with_one_event_that_says_why,
-                what_applies_nothing_fails_without_an_event,
+                lost_plans_and_checks_fail_without_an_event,
                 a_creation_that_loses_its_workers_is_discarded,
                 leases_that_no_scheduler_could_renew_do_not_count,
                 leases_that_a_replica_could_renew_count_though_nobody_led,
@@ -401,12 +401,12 @@ macro_rules! store_suite {
                 releasing_everything_leaves_the_change_of_a_requested_run,
                 a_requested_run_of_a_disabled_task_leaves_nothing,
                 a_task_that_is_enabled_again_meanwhile_has_its_run,
-                of_two_requested_runs_the_last_leaves_the_change,
+                last_of_two_requested_runs_leaves_the_change,
                 a_deletion_leaves_nothing_of_a_requested_run,
                 a_replaced_run_keeps_its_place,
             }
             terraform_states {
-                what_an_attempt_reports_is_kept_and_comes_with_the_next_lease,
+                reported_state_is_kept_and_comes_with_the_next_lease,
                 a_move_is_counted_once_however_often_it_is_recorded,
                 only_the_holder_of_a_lease_records,
                 a_conflict_waits_for_a_decision_and_that_for_the_next_apply,
@@ -445,8 +445,8 @@ macro_rules! store_suite {
             archives {
                 a_reset_removes_every_task_and_deletion,
                 a_reset_leaves_what_runs_until_it_has_ended,
-                what_a_reset_leaves_goes_when_its_worker_is_lost,
-                what_a_reset_removes_is_archived,
+                task_left_by_a_reset_goes_when_its_worker_is_lost,
+                reset_archives_the_rows_that_it_removes,
                 the_newest_archives_are_kept,
             }
             walk {

@@ -193,7 +193,7 @@ pub async fn a_task_that_is_enabled_again_meanwhile_has_its_run<F: Fixture>() {
     assert_eq!(failed.next_due, Some(seconds(1)), "an ordinary run");
 }
 
-pub async fn of_two_requested_runs_the_last_leaves_the_change<F: Fixture>() {
+pub async fn last_of_two_requested_runs_leaves_the_change<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.queue("a", "1").await;
     let first = requested(&scene, "1").await;

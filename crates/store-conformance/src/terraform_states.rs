@@ -99,7 +99,7 @@ impl<F: Fixture> Scene<F> {
     }
 }
 
-pub async fn what_an_attempt_reports_is_kept_and_comes_with_the_next_lease<F: Fixture>() {
+pub async fn reported_state_is_kept_and_comes_with_the_next_lease<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a", "b"]).await;
     assert_eq!(scene.terraform_state("a").await, StateRecord::default());
     let lease = scene.leased("a", "1").await;

@@ -175,7 +175,7 @@ pub async fn a_wait_in_vain_is_shown_and_not_tried_again<F: Fixture>() {
     scene.leased("a", "1").await;
 }
 
-pub async fn what_waits_leaves_its_group_to_others<F: Fixture>() {
+pub async fn waiting_run_leaves_its_group_to_other_tasks<F: Fixture>() {
     let grouped = |name: &str| TaskSpec {
         file_settings: cts_core::FileSettings {
             concurrency_group: Some("firewall".to_owned()),

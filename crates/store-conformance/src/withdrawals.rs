@@ -67,7 +67,7 @@ pub async fn a_file_withdraws_what_is_queued_of_what_it_declares_otherwise<F: Fi
     assert!(scene.next_due().await.is_some_and(|due| due < seconds(60)));
 }
 
-pub async fn what_a_file_has_disabled_can_be_enabled_over_the_api<F: Fixture>() {
+pub async fn task_disabled_by_a_file_can_be_enabled_over_the_api<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     scene.failed(&lease, "no").await;
@@ -86,7 +86,7 @@ pub async fn what_a_file_has_disabled_can_be_enabled_over_the_api<F: Fixture>() 
     scene.apply("a", "2").await;
 }
 
-pub async fn what_runs_while_a_file_changes_its_task_is_not_tried_again<F: Fixture>() {
+pub async fn run_is_not_tried_again_after_a_file_changes_its_task<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let mut declared = spec("a");
     let mut turn = async || {

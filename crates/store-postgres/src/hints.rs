@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_says_to_look_at_everything() {
+    fn unreadable_hints_count_as_a_gap() {
         assert_eq!(hints_of(r#"["news"]"#), [Hint::Gap]);
         assert_eq!(hints_of(""), [Hint::Gap]);
     }

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_applied() {
+    fn applies_missing_migrations() {
         assert_eq!(stored(&[], None).plan(OWN), Ok(missing(&[1, 5], false)));
         let first = stored(&OWN[..1], Some(PREDECESSOR + 1));
         assert_eq!(first.plan(OWN), Ok(missing(&[5], false)));

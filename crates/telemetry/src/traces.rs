@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_kept_at_100_and_nothing_at_0(number in 1_u128..) {
+        fn keeps_all_traces_at_100_and_none_at_0(number in 1_u128..) {
             prop_assert!(keeps(100, number));
             prop_assert!(!keeps(0, number));
         }

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_as_a_template_is_noticed() {
+    fn recognises_templates_that_are_not_supported() {
         for text in [
             r#"{{- env "X" }}"#,
             r#"{{ env "X" | toUpper }}"#,

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_commands_and_credentials_of_cts_stay_here() {
+    fn variables_that_change_commands_and_credentials_of_cts_are_withheld() {
         let inherited = InheritedEnvironment::of(&environment(&[
             "AWS_SECRET_ACCESS_KEY",
             "CONSUL_HTTP_ADDR",

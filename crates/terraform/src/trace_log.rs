@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_left_alone() {
+    fn rotation_leaves_a_directory_alone() {
         let root = tempfile::tempdir().unwrap();
         let directory = TaskDirectory::new(root.path(), root.path());
         fs::create_dir(root.path().join(FILE)).unwrap();

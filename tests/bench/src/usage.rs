@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_uses_something_and_has_no_twin() {
+    fn own_process_uses_resources_and_has_no_twin() {
         let this = Pid::this();
         let usage: Usage = [Usage::of(this).unwrap()].into_iter().sum();
         assert!(usage.rss > 0.0 && usage.rss_peak >= usage.rss);

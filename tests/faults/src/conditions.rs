@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_api_is_asked_for_is_read_from_its_answer() {
+    fn reads_the_requested_services_from_the_answer_of_the_api() {
         for number in 0..5 {
             let kind = Kind::of(number);
             let object = kind.object(number, &[1, 12], true, false);

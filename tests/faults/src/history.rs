@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_by_a_failover_or_with_its_task_is_no_violation() {
+    fn events_lost_by_a_failover_or_with_their_task_are_no_violation() {
         let mut history = shown(&[&["2", "1"]]);
         history.begin_anew();
         history.add(&json!({"t": {"events": [{"id": "1", "run_id": "run of 1"}]}}));

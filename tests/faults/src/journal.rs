@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_begins_twice_is_found() {
+    fn finds_processes_that_begin_twice() {
         let text = "begin 1 1 a 1.00 x\nbegin 2 2 b 1.50 y\nbegin 1 1 a 2.00 x\n";
         assert_eq!(check(text).len(), 1);
     }

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_left_over_or_not_sound_is_a_difference() {
+    fn missing_surplus_or_unsound_resources_are_a_difference() {
         for rows in [
             json!([]),
             json!([{"index_key": "b"}]),

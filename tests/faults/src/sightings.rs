@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_and_tasks_side_by_side_are_no_violation() {
+    fn consecutive_attempts_and_parallel_tasks_are_no_violation() {
         let seen = [
             sighting("a", "w1", 5, 100, 200),
             sighting("b", "w1", 6, 150, 250),

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_written_during_a_failover_is_in_doubt_however_late_it_is_taken_down() {
+    async fn writes_during_a_failover_are_in_doubt_however_late_they_are_recorded() {
         let plan = plan();
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);

@@ -90,7 +90,7 @@ async fn an_answer_that_does_not_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_address_and_cause() {
+async fn reports_address_and_cause_when_no_server_answers() {
     let port = free_port();
     let settings = ClientSettings {
         address: format!("http://me:hunter2@127.0.0.1:{port}/p"),

@@ -194,7 +194,7 @@ async fn another_content_is_never_used() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_process_left_torn_or_changed_is_fetched_anew() {
+async fn fetches_damaged_or_changed_modules_again() {
     let (place, bundle) = (Place::new(), bundle("# one\n"));
     let fetch = || give(&bundle.bytes);
     let path = {
@@ -296,7 +296,7 @@ async fn a_bundle_in_use_is_never_forgotten() {
 }
 
 #[tokio::test]
-async fn only_what_crashed_long_ago_is_swept_away() {
+async fn removes_only_leftovers_of_crashes_long_ago() {
     let place = Place::new();
     let cache = place.cache();
     assert!(cache.forget_unused(FORGET_ALL).await.unwrap().is_empty());

@@ -141,7 +141,7 @@ fn a_call_out_of_every_root_is_refused_also_through_a_link() {
 }
 
 #[test]
-fn what_the_kernel_makes_up_is_never_packed() {
+fn refuses_links_into_kernel_file_systems() {
     let tree = Tree::new(&[("module/main.tf", "")]);
     tree.link("module/environment.tf", "/proc/self/environ");
     let everything = packing(std::path::Path::new("/"));

@@ -50,7 +50,7 @@ fn the_identity_is_known_without_packing() {
 }
 
 #[test]
-fn what_terraform_and_git_leave_behind_is_left_out() {
+fn leaves_out_working_files_of_terraform_and_git() {
     let tree = Tree::new(&[
         MAIN,
         ("module/.terraform.lock.hcl", "lock"),
@@ -201,7 +201,7 @@ fn devices_pipes_and_sockets_are_refused_without_being_opened() {
 }
 
 #[test]
-fn what_is_no_module_directory_is_refused() {
+fn refuses_paths_that_are_no_module_directory() {
     let tree = Tree::new(&[MAIN]);
     let limits = Limits::default();
     let failure = tree.failure("module/main.tf", &limits);

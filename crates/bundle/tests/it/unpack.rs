@@ -43,7 +43,7 @@ fn a_directory_that_is_there_stays_as_it_is() {
 }
 
 #[test]
-fn many_that_unpack_the_same_do_not_disturb_each_other() {
+fn parallel_unpacks_of_one_bundle_do_not_disturb_each_other() {
     let tree = Tree::new(&[("module/main.tf", "# main\n"), ("module/lib/x", "x")]);
     let bundle = tree.pack("module");
     let target = TempDir::new().unwrap();

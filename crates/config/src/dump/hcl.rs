@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(name in any::<String>(), text in any::<String>()) {
+        fn written_keys_and_texts_are_read_back_unchanged(name in any::<String>(), text in any::<String>()) {
             let source = format!("{} = {}\n", key(&name), quoted(&text));
             let body = cts_hcl1::parse(source.as_bytes()).unwrap();
             let [item] = body.items.as_slice() else { panic!("{source}") };

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_what_is_near_is_shown() {
+    fn shows_only_the_surroundings_in_a_long_line() {
         let text = format!("first\n{}Z{}\nlast", "é".repeat(5000), "ö".repeat(5000));
         let source = SourceText::new("a".into(), 0, text.as_bytes());
         let at = text.find('Z').unwrap();

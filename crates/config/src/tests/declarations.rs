@@ -250,7 +250,7 @@ fn no_condition_is_a_task_that_nothing_triggers() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn refuses_invalid_drafts_with_the_reason() {
     let condition = |condition| with(|it| it.condition = condition);
     let catalog = |regexp: &str| {
         condition(Condition::CatalogServices(CatalogServicesCondition {
@@ -368,7 +368,7 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn reports_all_problems_of_a_draft_at_once() {
     let draft = TaskDraft {
         name: "1".into(),
         module: String::new(),

@@ -137,7 +137,7 @@ fn the_driver_is_read() {
 }
 
 #[test]
-fn how_terraform_plans_and_applies_is_read_and_held_within_limits() {
+fn reads_parallelism_refresh_and_lock_timeout_within_their_limits() {
     let driver = config("driver \"terraform\" { }").driver;
     assert_eq!((driver.parallelism, driver.refresh), (10, true));
     assert_eq!(driver.lock_timeout, None);

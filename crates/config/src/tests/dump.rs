@@ -214,7 +214,7 @@ fn a_dump_in_either_language_is_a_configuration_that_says_the_same() {
 }
 
 #[test]
-fn what_only_json_can_say_is_in_the_dump_in_json() {
+fn json_dump_keeps_values_that_hcl_cannot_express() {
     let sandbox = Sandbox::new();
     let backend = json!({ "s3": { "list": ["one"], "nothing": null, "empty": {} } });
     let written = json!({ "driver": { "terraform": { "backend": backend } } });
@@ -300,7 +300,7 @@ fn the_environment_is_in_the_dump() {
 }
 
 #[test]
-fn everything_stands_in_the_dump_of_almost_nothing() {
+fn dump_of_a_minimal_configuration_shows_all_settings() {
     let sandbox = Sandbox::new();
     let text = dump(&sandbox.config("id = \"cts\""));
     let text = text.replace(sandbox.path().to_str().unwrap(), "/cwd");

@@ -51,7 +51,7 @@ fn tasks_are_appended_in_order() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn names_missing_files_and_files_of_unknown_type() {
     let sandbox = Sandbox::new();
     sandbox.write("a.hcl", "port = 1");
     let report = sandbox.refused_files(&["a.hcl", "nowhere.hcl", "/dev/null"]);
@@ -88,7 +88,7 @@ fn a_misspelt_path_is_given_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn what_cannot_be_opened_in_a_directory_is_named() {
+fn names_unreadable_entries_of_a_directory() {
     let sandbox = Sandbox::new();
     sandbox.write("d/a.hcl", "port = 1");
     std::os::unix::fs::symlink("nowhere", sandbox.path().join("d/b.hcl")).unwrap();
@@ -194,7 +194,7 @@ fn all_spellings_of_a_block_are_the_same() {
 }
 
 #[test]
-fn of_two_spellings_of_a_key_the_inexact_one_is_unknown() {
+fn inexact_key_is_unknown_next_to_the_exact_key() {
     assert_problem("port = 1\nPORT = 2", 2, "unknown key `PORT`");
     assert_eq!(config("PORT = 2").port, 2);
 }

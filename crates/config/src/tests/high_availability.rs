@@ -43,7 +43,7 @@ fn the_block_of_the_original_is_read() {
 }
 
 #[test]
-fn all_but_the_name_has_defaults() {
+fn settings_other_than_the_name_have_defaults() {
     let defaults = HighAvailability {
         cluster_name: "edge".into(),
         storage: consul("consul-terraform-sync/", None),
@@ -161,7 +161,7 @@ fn a_session_shorter_than_consul_allows_is_warned_of() {
 }
 
 #[test]
-fn who_brings_the_block_of_the_original_gets_its_full_pass() {
+fn block_of_the_original_implies_a_full_pass_on_takeover() {
     let all = |text: &str| config(text).on_takeover() == OnTakeover::All;
     assert!(all(&cluster("")));
     assert!(all(&cluster("storage \"consul\" { }")));

@@ -157,7 +157,7 @@ fn null_in_a_list_is_an_empty_text() {
 }
 
 #[test]
-fn of_a_repeated_key_the_last_one_counts_and_the_others_are_warned_about() {
+fn last_value_of_a_repeated_key_counts_and_earlier_values_warn() {
     let sandbox = Sandbox::new();
     let text = "{\"port\": 1,\n \"consul\": {\"address\": \"a\",\n \"token\": \"x\"},\n\"port\": 2, \"consul\": {\"address\": \"b\"}}";
     let config = sandbox.json(text);

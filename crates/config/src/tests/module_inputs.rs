@@ -126,7 +126,7 @@ fn a_variable_of_the_module_is_monitored_once() {
 }
 
 #[test]
-fn what_json_leaves_to_chance_is_a_problem() {
+fn refuses_ambiguous_conditions_and_module_inputs_in_json() {
     let sandbox = Sandbox::new();
     let json = |members: &str| {
         let text = format!("{{\"task\": [{{\"name\": \"t\", \"module\": \"./m\",\n{members}}}]}}");

@@ -248,7 +248,7 @@ fn the_digest_is_the_hash_of_the_bundle_that_workers_get() {
 }
 
 #[test]
-fn what_cannot_be_packed_is_a_problem_of_every_task_that_uses_it() {
+fn unpackable_module_is_a_problem_of_every_task_that_uses_it() {
     let sandbox = Sandbox::new();
     sandbox.write("shared/s.tf", "1");
     symlink(

@@ -161,7 +161,7 @@ fn one_kind_of_authorities_is_enough() {
 }
 
 #[test]
-fn all_that_is_wrong_with_tls_is_said_at_once() {
+fn reports_all_problems_with_tls_at_once() {
     let found = problems("tls {\n verify_incoming = true\n certs = \"x\"\n}");
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [1, 2, 3], "{found:#?}");

@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_json_for_others_is_json_here(text in "[ {}\\[\\]\":,a0-9.eE+\\-\\\\un\n\t]{0,12}", as_value in any::<bool>()) {
+    fn accepts_the_same_json_as_serde_json(text in "[ {}\\[\\]\":,a0-9.eE+\\-\\\\un\n\t]{0,12}", as_value in any::<bool>()) {
         let text = if as_value { format!("{{\"a\":{text}}}") } else { text };
         let expected = serde_json::from_str::<serde_json::Value>(&text);
         let shown = format!("{text:?}: {expected:?}");

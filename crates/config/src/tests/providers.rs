@@ -45,7 +45,7 @@ fn nested_blocks_are_an_object_or_a_list() {
 }
 
 #[test]
-fn what_is_written_as_a_block_is_known_at_any_depth() {
+fn blocks_of_providers_are_recognised_at_any_depth() {
     let blocks = |text: &str| {
         let blocks = config(text).providers[0].blocks.clone();
         let paths = blocks.into_iter().map(|path| path.join("."));

@@ -35,7 +35,7 @@ fn loaded(text: &str) -> Value {
 }
 
 #[test]
-fn each_is_accepted_with_its_meaning() {
+fn published_configurations_are_accepted_with_their_meaning() {
     let cases: [(&str, &str, Value); 16] = [
         (
             r#"service {

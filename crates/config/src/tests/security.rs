@@ -14,7 +14,7 @@ const OIDC: &str = "issuer = \"https://login.example\"
     roles = { ops = \"operate\" }";
 
 #[test]
-fn everything_is_off_by_default() {
+fn security_settings_are_off_by_default() {
     let security = config("port = 1").security;
     assert!(!security.require_auth && !security.service_roles && !security.strict);
     assert!(!security.checks_servers() && !security.requires_server_roles());

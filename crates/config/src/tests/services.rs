@@ -278,7 +278,7 @@ fn a_gateway_has_a_mode_and_one_header_of_proxies_counts() {
 }
 
 #[test]
-fn who_runs_no_tasks_of_its_own_needs_none() {
+fn worker_configurations_need_no_tasks() {
     let config = config("services { schedulers = [\"a:1\"] }\nworker { slots = 2 }");
     assert!(config.tasks.is_empty());
 }

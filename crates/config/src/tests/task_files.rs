@@ -26,7 +26,7 @@ fn request(text: &str) -> (Value, Vec<String>) {
 }
 
 #[test]
-fn what_is_not_set_is_left_out() {
+fn leaves_out_unset_settings() {
     // Not even the directory of the module has to be there: it is the server's.
     let (found, warnings) = request("task { name = \"t\" module = \"./not-here\" }");
     assert_eq!(
@@ -58,7 +58,7 @@ fn module_inputs_in_json_are_one_object_or_a_list() {
 }
 
 #[test]
-fn everything_that_is_set_is_sent() {
+fn sends_all_settings_that_are_set() {
     let (found, warnings) = request(
         r#"log_level = "nonsense"
         consul { nonsense = 1 }
@@ -198,7 +198,7 @@ fn variable_files_are_read_here_and_win() {
 }
 
 #[test]
-fn what_is_not_sent_is_warned_of() {
+fn warns_of_settings_that_are_not_sent() {
     let (found, warnings) = request(
         "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" max_shrink = 3 concurrency_group = \"g\" plan = \"saved\" }",
     );
@@ -221,7 +221,7 @@ fn what_is_not_sent_is_warned_of() {
 }
 
 #[test]
-fn there_must_be_exactly_one_task() {
+fn requires_exactly_one_task() {
     let sandbox = Sandbox::new();
     let refused = |text: &str| load(&sandbox, "task.hcl", text).unwrap_err();
     assert!(matches!(refused("port = 1\n"), TaskFileError::NoTask));

@@ -94,7 +94,7 @@ fn a_full_task_is_read() {
 }
 
 #[test]
-fn what_a_task_leaves_open_has_defaults() {
+fn unset_task_settings_have_defaults() {
     let sandbox = Sandbox::new();
     let task = task(&sandbox, "on_delete = \"retain\"");
     assert!(task.enabled && task.file_settings.skip_unchanged && task.file_settings.retry_failed);

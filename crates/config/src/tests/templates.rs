@@ -91,7 +91,7 @@ fn variables_of_a_module_are_text() {
 }
 
 #[test]
-fn what_looks_like_a_template_is_passed_on_with_a_warning() {
+fn passes_on_unknown_templates_with_a_warning() {
     let text = "terraform_provider \"p\" { a = \"{{ keyOrDefault \\\"a\\\" \\\"b\\\" }}\" }";
     let sandbox = Sandbox::new();
     let found = sandbox.warnings(text);

@@ -81,7 +81,7 @@ fn prefixes_and_tags_that_no_server_takes_are_refused() {
 }
 
 #[test]
-fn all_but_two_have_defaults() {
+fn settings_other_than_organization_and_token_have_defaults() {
     let cloud = cloud("hostname = \"\"");
     assert_eq!(cloud.hostname, "https://app.terraform.io");
     assert_eq!(cloud.workspaces, CloudWorkspaces::default());
@@ -163,7 +163,7 @@ fn the_former_prefix_has_its_hyphen_added() {
 }
 
 #[test]
-fn there_is_one_driver() {
+fn refuses_a_second_driver() {
     let one_block =
         "driver {\n terraform { }\n \"terraform-cloud\" { organization = \"o\" token = \"t\" } }";
     assert_problem(one_block, 3, "only one driver can be configured");
@@ -186,7 +186,7 @@ fn unknown_keys_are_refused() {
 }
 
 #[test]
-fn its_token_may_be_a_secret_of_vault() {
+fn driver_token_may_be_a_secret_of_vault() {
     let text = "driver \"terraform-cloud\" { organization = \"o\"\n\
                 token = \"{{ with secret \\\"kv/x\\\" }}{{ .Data.t }}{{ end }}\" }";
     assert_problem(text, 2, "Vault is not configured");

@@ -40,7 +40,7 @@ fn vault_is_on_if_it_has_an_address() {
 }
 
 #[test]
-fn everything_has_its_default() {
+fn unset_settings_have_defaults() {
     let vault = vault("enabled = true");
     assert_eq!(vault.namespace, "");
     assert!(vault.token.is_none() && vault.vault_agent_token_file.is_none());
@@ -52,7 +52,7 @@ fn everything_has_its_default() {
 }
 
 #[test]
-fn everything_is_read() {
+fn reads_all_settings() {
     let vault = vault(
         "address = \"https://v:1\" namespace = \"net\" token = \"s.x\" unwrap_token = true\n\
          tls { enabled = false verify = false ca_cert = \"a\" ca_path = \"b\" cert = \"c\" key = \"d\" server_name = \"e\" }\n\

@@ -73,7 +73,7 @@ fn a_report_covers_the_lines_of_a_webhook() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn names_each_problem_of_a_webhook() {
     let cases = r#"
         webhook { url = "http://h" } #~ needs a label
         webhook "a b" { url = "http://h" } #~ the name of a webhook has 1 to 100

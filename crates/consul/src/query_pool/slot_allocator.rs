@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_change_often_get_the_slots() {
+    fn queries_that_change_often_get_the_slots() {
         let mut allocator = of(10, 2);
         for now in 1..20 {
             for id in [3, 7] {
@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn none_is_free_while_one_waits_and_those_between_requests_make_room(
+        fn slots_stay_in_use_and_surplus_holders_make_room(
             steps in prop::collection::vec((0..5_u8, 0..12_u64, 0..6_usize), 0..80),
         ) {
             let mut allocator = SlotAllocator::new(0);

@@ -63,7 +63,7 @@ fn http(status: &str, headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_a_proxy_says_in_the_place_of_consul_is_no_data() {
+async fn answers_of_a_proxy_instead_of_consul_are_no_data() {
     const INDEX: &str = "X-Consul-Index: 7\r\n";
     const PAGE: &str = "<html><body>Sign in</body></html>";
     for (what, status, headers, body) in [

@@ -286,7 +286,7 @@ async fn a_thousand_that_consul_turns_away_ask_ever_less_and_all_come_back() {
 }
 
 #[tokio::test]
-async fn more_come_and_go_and_each_knows_what_there_is() {
+async fn followers_come_and_go_and_each_learns_its_data() {
     const SERVICES: usize = 80;
     let consul = ConsulAgent::start().await;
     register(&consul, SERVICES).await;

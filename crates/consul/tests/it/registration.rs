@@ -223,7 +223,7 @@ async fn failures_and_refusals_are_repeated_until_it_works() {
 }
 
 #[tokio::test]
-async fn what_was_refused_is_not_taken_back() {
+async fn refused_registration_is_not_deregistered() {
     let server = MockServer::start().await;
     answering(403, 1000).mount(&server).await;
     let kept = Kept::start(client(&server.uri()), registration());

@@ -178,7 +178,7 @@ fn unusable_settings_say_what_is_wrong_and_keep_the_secret() {
 }
 
 #[tokio::test]
-async fn what_consul_has_filtered_is_told_apart() {
+async fn marks_answers_that_consul_has_filtered() {
     for (header, expected) in [(Some("true"), true), (Some("false"), false), (None, false)] {
         let server = MockServer::start().await;
         let mut answer = ResponseTemplate::new(200).set_body_string("[]");

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn refuses_invalid_patterns() {
         let error = TaskPatterns::new(vec!["web-[".to_owned()]).unwrap_err();
         assert!(error.to_string().contains("web-["), "{error}");
     }

@@ -37,7 +37,7 @@ fn fingerprint(tasks: &[TaskSpec]) -> ConfigurationFingerprint {
 }
 
 #[test]
-fn what_differs_from_machine_to_machine_is_not_compared() {
+fn ignores_differences_between_machines() {
     let own = fingerprint(&[spec("a")]);
     for same in [
         changed(|definition| definition.module_source = "/other/m".into()),
@@ -59,7 +59,7 @@ fn what_differs_from_machine_to_machine_is_not_compared() {
 }
 
 #[test]
-fn what_is_written_and_the_content_of_modules_is_compared() {
+fn compares_declared_settings_and_the_content_of_modules() {
     let own = fingerprint(&[spec("a")]);
     for other in [
         changed(|definition| definition.module = "./n".into()),

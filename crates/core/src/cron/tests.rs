@@ -124,7 +124,7 @@ fn days_may_be_counted_from_the_end_and_to_the_next_working_day() {
 }
 
 #[test]
-fn of_two_day_fields_either_one_suffices() {
+fn day_of_month_or_weekday_suffices_if_both_are_restricted() {
     assert_next(
         "0 0 24 * Mon",
         &["2026-11-23 00:00", "2026-11-24 00:00", "2026-11-30 00:00"],
@@ -283,7 +283,7 @@ fn in_summer_zone(text: &str, after: &str, count: usize) -> Vec<NaiveDateTime> {
 }
 
 #[test]
-fn what_falls_into_a_skipped_hour_is_left_out() {
+fn times_in_a_skipped_hour_are_left_out() {
     assert_eq!(
         in_summer_zone("30 2 * * *", "2026-03-28 00:00", 2),
         ["2026-03-28 01:30", "2026-03-30 00:30"].map(time)
@@ -295,7 +295,7 @@ fn what_falls_into_a_skipped_hour_is_left_out() {
 }
 
 #[test]
-fn what_falls_into_a_repeated_hour_happens_twice() {
+fn times_in_a_repeated_hour_occur_twice() {
     assert_eq!(
         in_summer_zone("30 2 * * *", "2026-10-24 12:00", 3),
         ["2026-10-25 00:30", "2026-10-25 01:30", "2026-10-26 01:30"].map(time)

@@ -48,7 +48,7 @@ fn max(text: &str) -> ShrinkLimit {
 }
 
 #[test]
-fn what_may_be_lost_is_a_number_or_a_part() {
+fn limit_is_a_number_a_percentage_or_a_minimum() {
     for (guard, applied, now, held) in [
         (max("50%"), 10, 5, false),
         (max("50%"), 10, 4, true),
@@ -109,7 +109,7 @@ fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
 }
 
 #[test]
-fn what_was_applied_last_counts_and_what_runs_as_well() {
+fn losses_count_against_the_applied_and_the_running_input() {
     let baseline = |applied, running| Baseline {
         applied: Some(web(applied)),
         running: Some(web(running)),
@@ -180,7 +180,7 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
 }
 
 #[test]
-fn what_a_caller_has_seen_is_compared_by_service() {
+fn seen_losses_are_compared_by_service() {
     let loss = |service: &str, now| Loss {
         service: service.to_owned(),
         applied: 9,
@@ -233,7 +233,7 @@ fn happens() -> impl Strategy<Value = Happens> {
 }
 
 #[test]
-fn what_is_no_limit_is_refused() {
+fn refuses_invalid_limits() {
     for text in [
         "",
         "%",
@@ -319,7 +319,7 @@ proptest! {
     }
 
     #[test]
-    fn what_loses_nothing_is_never_held_and_losing_more_is_no_way_out(
+    fn blocks_only_losses_and_every_loss_above_a_blocked_one(
         min_instances in proptest::option::of(0_u32..12),
         percent in proptest::option::of(0_u8..=100),
         applied in 0_u32..12,

@@ -30,7 +30,7 @@ fn an_expression_is_not_anchored_and_an_empty_one_takes_everything() {
 }
 
 #[test]
-fn what_the_engine_reads_otherwise_means_what_it_means_in_go() {
+fn syntax_that_the_engine_reads_differently_works_as_in_go() {
     let cases = [
         // Classes and boundaries are those of ASCII.
         (r"^\d$", "1", true),
@@ -94,7 +94,7 @@ fn what_the_engine_reads_otherwise_means_what_it_means_in_go() {
 }
 
 #[test]
-fn what_go_refuses_is_refused_with_the_part_that_is_wrong() {
+fn refuses_patterns_that_go_refuses_and_names_the_wrong_part() {
     let cases = [
         ("(", "missing closing `)`: `(`"),
         ("a(b(c)", "missing closing `)`: `(b(c)`"),

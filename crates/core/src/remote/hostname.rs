@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_but_a_server_is_refused() {
+    fn refuses_hostnames_that_are_not_just_a_server() {
         for hostname in [
             "",
             "https://",

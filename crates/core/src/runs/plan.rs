@@ -82,7 +82,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
         /// A plan that is passed on may be bounded again.
         #[test]
-        fn what_was_shortened_fits_and_stays(over in 0_usize..9, odd in 0_usize..4, wide in any::<bool>()) {
+        fn shortened_plan_fits_and_is_not_shortened_again(over in 0_usize..9, odd in 0_usize..4, wide in any::<bool>()) {
             let character = if wide { "\u{1F600}" } else { "z" };
             let count = (PLAN_BYTES + over) / character.len() + 1;
             let text = "a".repeat(odd) + &character.repeat(count);

@@ -143,7 +143,7 @@ fn a_run_that_is_withdrawn_stands_for_no_input() {
 }
 
 #[test]
-fn what_loses_much_is_held_unless_it_was_asked_for_or_is_applied_or_queued_already() {
+fn large_losses_are_blocked_unless_requested_applied_or_queued_already() {
     use EnqueueDecision::{Block, Enqueue, Keep, Skip, Supersede};
     let losing = WantedApply {
         loses_much: true,

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_workers_share_takes_their_place_after_a_while() {
+    fn settings_that_all_workers_share_take_effect_after_a_while() {
         let three = [under(&[1], "three"), under(&[1], "three")];
         assert_eq!(decide(&three, 14), SettingsDecision::Wait);
         let [digests, _] = three.clone();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_report_are_taken_at_once() {
+    fn settings_of_the_first_workers_are_taken_at_once() {
         let open = generation(1, BlockDigests::default());
         let decide = |workers: &[BlockDigests]| {
             decide_settings(&open, &[], workers, Duration::ZERO, PATIENCE)

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_commit_needs_is_read() {
+    fn reads_the_parts_that_a_commit_needs() {
         let answer = Answer::read(
             "<?xml version=\"1.0\"?>\n<response status=\"success\" code=\"19\"><result><msg>\
              <line>job &lt;4&gt; &#x26; <![CDATA[more]]></line><line>two</line></msg><job>4</job></result></response>\n",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn refuses_other_documents() {
         let deep = "<a>".repeat(1000);
         let cases = [
             "",

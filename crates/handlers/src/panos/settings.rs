@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named_without_its_value() {
+    fn names_missing_or_wrong_settings_without_their_values() {
         let whole = json!({ "hostname": "h", "username": "u", "password": "p" });
         let cases = [
             (json!({ "username": null }), "there is no `username`"),

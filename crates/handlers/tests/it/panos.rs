@@ -57,7 +57,7 @@ async fn a_key_is_used_as_it_is_and_requests_go_to_the_target() {
 }
 
 #[tokio::test]
-async fn nothing_to_commit_is_success() {
+async fn commit_without_changes_succeeds() {
     for answer in [
         "<response status=\"success\" code=\"13\"><msg>The result would be the same</msg></response>",
         "<response status=\"success\" code=\"19\"><msg>There are no changes to commit.</msg></response>",
@@ -114,7 +114,7 @@ async fn a_job_that_fails_is_an_error_with_its_details() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_an_error() {
+async fn unreadable_or_oversized_answer_is_an_error() {
     let huge = format!(
         "<response status=\"success\"><msg>{}</msg></response>",
         "x".repeat(2 << 20)
@@ -179,7 +179,7 @@ async fn without_auto_commit_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_known_beforehand_and_secrets_are() {
+async fn preparation_reports_missing_settings_and_knows_the_secrets() {
     let firewall = Firewall::start().await;
     let mut request = request();
     request.providers = vec![provider(

@@ -85,7 +85,7 @@ async fn without_a_secret_there_is_no_signature() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_with_the_same_key() {
+async fn temporary_failures_are_retried_with_the_same_key() {
     let script = [status(503), status(429), ScriptedAnswer::Close, status(200)];
     let receiver = ScriptedHttp::start(script).await;
     deliver(settings(&url(&receiver))).await.unwrap();
@@ -101,7 +101,7 @@ async fn what_may_pass_is_tried_again_with_the_same_key() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_an_error_after_all_retries() {
+async fn lasting_failure_is_an_error_after_all_retries() {
     let receiver = ScriptedHttp::start(vec![status(500); 9]).await;
     let text = deliver(settings(&url(&receiver)))
         .await
@@ -159,7 +159,7 @@ async fn a_receiver_that_does_not_answer_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_known_beforehand() {
+async fn preparation_refuses_unknown_and_unusable_webhooks() {
     let mut request = request();
     request.names = vec!["tickets".to_owned()];
     let prepared = |request: &cts_handlers::HandlerRequest| {

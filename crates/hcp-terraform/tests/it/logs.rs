@@ -44,7 +44,7 @@ async fn a_log_is_read_piece_by_piece_to_its_end() {
 }
 
 #[tokio::test]
-async fn more_of_a_log_than_was_wanted_is_refused() {
+async fn refuses_log_pieces_longer_than_requested() {
     let (_http, server) = scripted([text("longer")]).await;
     let error = server.log_piece(&log(), 0, 3).await.unwrap_err();
     assert!(matches!(error, ApiError::Protocol { .. }), "{error:?}");

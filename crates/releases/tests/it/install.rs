@@ -78,7 +78,7 @@ async fn one_process_at_a_time_installs_into_a_directory() {
 }
 
 #[tokio::test]
-async fn what_an_interrupted_installation_has_left_does_not_count_and_is_removed() {
+async fn leftovers_of_an_interrupted_installation_are_ignored_and_removed() {
     let stage = Stage::new();
     stage.site.deliver(ARCHIVE, Delivery::StalledAfter(100));
     let lock = stage.lock().await;

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_caller_is_left_out() {
+    fn missing_or_unreadable_caller_is_left_out() {
         let mut headers = http::HeaderMap::new();
         assert_eq!(CallContext::from_headers(&headers), None);
         headers.insert(CALLER_METADATA, "%%%".parse().unwrap());

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_sends_too_much_of_is_bounded_again() {
+    fn oversized_details_of_a_worker_are_bounded_again() {
         let mut sent = details_to_wire(details());
         sent.changes = vec![sent.changes[0].clone(); 1000];
         sent.diagnostics[0].detail = "x".repeat(1 << 20);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_api_client_sends_is_refused() {
+    fn refuses_drafts_that_no_api_client_sends() {
         let no_query = proto::Task {
             condition: Some(proto::Condition {
                 kind: Some(proto::condition::Kind::ConsulKv(

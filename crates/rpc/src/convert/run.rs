@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lease_is_for_is_not_guessed() {
+    fn unknown_kind_of_a_lease_is_not_guessed() {
         for kind in RunKind::ALL {
             let lease = proto::Lease {
                 kind: kind_to_wire(kind).into(),

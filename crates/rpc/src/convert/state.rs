@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_task_keeps_survives_the_wire() {
+    fn state_record_of_a_task_survives_the_wire() {
         let known = |moved| KnownState {
             lineage: "a-lineage".into(),
             serial: 4,

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_told_is_not_told_again() {
+    async fn unchanged_members_are_not_sent_again() {
         let (channel, mut feed) = EndpointUpdates::new();
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         feed.insert(address, member(1));

@@ -54,7 +54,7 @@ async fn strangers_are_refused() {
 }
 
 #[tokio::test]
-async fn all_may_share_a_certificate_that_is_its_own_authority() {
+async fn services_may_share_a_certificate_that_is_its_own_authority() {
     let openssl = Openssl::new();
     let pair = openssl.self_signed("all", KeyKind::Rsa, &["subjectAltName=IP:127.0.0.1"]);
     let files = |pair: &KeyPairFiles| TlsFiles {

@@ -203,7 +203,7 @@ async fn a_lease_whose_end_is_forgotten_is_shown() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
+async fn runs_of_an_earlier_version_are_not_trusted() {
     let mut scene = Scene::start(&["w"]).await;
     scene.switch().await;
     scene.report(&["w"], scene.entries()).await;
@@ -238,7 +238,7 @@ async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn what_was_not_settled_before_the_next_switch_is_vouched_for_after_it() {
+async fn open_doubts_of_a_switch_are_settled_after_the_next_switch() {
     let mut scene = Scene::start(&["w", "gone"]).await;
     scene.switch().await;
     scene.report(&["w"], scene.entries()).await;
@@ -256,7 +256,7 @@ async fn what_was_not_settled_before_the_next_switch_is_vouched_for_after_it() {
 }
 
 #[tokio::test]
-async fn what_the_first_of_two_switches_has_forgotten_is_still_missed_after_the_second() {
+async fn grants_forgotten_by_the_first_switch_are_missed_after_the_second() {
     let mut scene = Scene::start(&["w"]).await;
     // Task "a" has a waiting run whose grant the first switch forgets.
     let granted = scene.wait_for_grant("a").await;

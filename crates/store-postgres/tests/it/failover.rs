@@ -67,7 +67,7 @@ fn is_deposed(answer: &Result<Vec<Enqueued>, LeaderError>) -> bool {
 }
 
 #[tokio::test]
-async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
+async fn new_primary_refuses_leases_and_leaders_that_it_has_forgotten() {
     let (mut postgres, url) = start().await;
     let store = store(&url).await;
     let first_leader = lead(&store, "one").await;

@@ -173,7 +173,7 @@ async fn a_migration_is_told_before_and_applied_once() {
 }
 
 #[tokio::test]
-async fn of_migrations_at_the_same_time_one_applies() {
+async fn parallel_migrations_apply_each_step_once() {
     let url = Postgres::shared().await.create_database().await;
     let settings = settings(&url);
     let all = futures::future::join_all((0..6).map(|_| migrate(&settings))).await;

@@ -165,7 +165,7 @@ async fn a_deposed_leader_changes_nothing() {
 }
 
 #[tokio::test]
-async fn of_candidates_at_the_same_time_one_leads() {
+async fn elects_one_of_parallel_candidates() {
     let (_url, one, other) = stores().await;
     let names: Vec<_> = (0..12).map(|n| format!("replica-{n}")).collect();
     let asking = names.iter().enumerate().map(|(n, name)| {

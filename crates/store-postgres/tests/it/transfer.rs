@@ -255,7 +255,7 @@ async fn a_database_that_has_something_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_committed_has_not_happened() {
+async fn uncommitted_import_leaves_no_rows() {
     let scene = richly_filled::<FileFixture>().await;
     let url = migrated().await;
     let mut source = open(scene.fixture()).await;
@@ -268,7 +268,7 @@ async fn what_is_not_committed_has_not_happened() {
 }
 
 #[tokio::test]
-async fn of_two_that_move_at_the_same_time_one_is_refused() {
+async fn second_of_two_parallel_imports_is_refused() {
     let scene = richly_filled::<FileFixture>().await;
     let url = migrated().await;
     let mut source = open(scene.fixture()).await;

@@ -60,7 +60,7 @@ fn leader_store_error(error: LeaderError) -> StoreError {
 }
 
 #[tokio::test]
-async fn of_a_task() {
+async fn reports_a_corrupt_task() {
     for spec in ["{}", "not json", "", "null"] {
         let scene = scene().await;
         let tamper = format!("UPDATE tasks SET spec = '{spec}'");
@@ -89,7 +89,7 @@ async fn of_a_task() {
 }
 
 #[tokio::test]
-async fn of_a_request() {
+async fn reports_a_corrupt_request() {
     let changes = [
         ("task_name = 'two words'", "task_name"),
         ("kind = 'destroy'", "kind"),
@@ -113,7 +113,7 @@ async fn of_a_request() {
 }
 
 #[tokio::test]
-async fn of_a_state() {
+async fn reports_a_corrupt_state() {
     for config in ["{}", "not json"] {
         let scene = scene().await;
         let tamper = format!("UPDATE tasks SET event_config = '{config}'");
@@ -141,7 +141,7 @@ async fn of_a_state() {
 }
 
 #[tokio::test]
-async fn of_an_event() {
+async fn reports_a_corrupt_event() {
     let changes = [
         ("run_id = 'x'", "run_id"),
         ("config = '[]'", "config"),
@@ -164,7 +164,7 @@ async fn of_an_event() {
 }
 
 #[tokio::test]
-async fn of_a_run() {
+async fn reports_a_corrupt_run() {
     let changes = [
         ("task_name = ''", "task_name"),
         ("status = 'lost'", "status"),
@@ -198,7 +198,7 @@ async fn of_a_run() {
 }
 
 #[tokio::test]
-async fn of_a_queued_run() {
+async fn reports_a_corrupt_queued_run() {
     let changes = [
         ("epoch = -7", "epoch"),
         ("input_hash = 'abc'", "input_hash"),
@@ -222,7 +222,7 @@ async fn of_a_queued_run() {
 }
 
 #[tokio::test]
-async fn of_a_running_run() {
+async fn reports_a_corrupt_running_run() {
     let changes = [
         ("runs", "errors = '{}' WHERE status = 'running'", "errors"),
         (
@@ -256,7 +256,7 @@ async fn of_a_running_run() {
 }
 
 #[tokio::test]
-async fn of_what_is_known_when_an_input_is_frozen() {
+async fn reports_corrupt_rows_when_an_input_is_frozen() {
     let changes = [
         (
             "runs",
@@ -296,7 +296,7 @@ async fn of_what_is_known_when_an_input_is_frozen() {
 }
 
 #[tokio::test]
-async fn of_a_log() {
+async fn reports_a_corrupt_log() {
     let scene = scene().await;
     let run = scene.state("a").await.events[0].run_id.expect("the run");
     scene
@@ -308,7 +308,7 @@ async fn of_a_log() {
 }
 
 #[tokio::test]
-async fn of_an_input() {
+async fn reports_a_corrupt_input() {
     let scene = scene().await;
     scene
         .fixture()
@@ -325,7 +325,7 @@ async fn of_an_input() {
 }
 
 #[tokio::test]
-async fn of_the_leadership() {
+async fn reports_a_corrupt_leadership() {
     let scene = scene().await;
     scene
         .fixture()
@@ -339,7 +339,7 @@ async fn of_the_leadership() {
 }
 
 #[tokio::test]
-async fn of_a_worker() {
+async fn reports_a_corrupt_worker() {
     let changes = [
         ("capabilities = '{}'", "capabilities"),
         ("slots = -1", "slots"),

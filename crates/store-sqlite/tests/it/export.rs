@@ -43,7 +43,7 @@ async fn reading_everything_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_crash_has_left_beside_the_file_is_read() {
+async fn reads_the_write_ahead_log_left_by_a_crash() {
     let scene = richly_filled::<SqliteFixture>().await;
     let path = scene.fixture().path();
     // As after SIGKILL: the file and its log, without a process.

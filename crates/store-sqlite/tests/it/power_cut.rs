@@ -80,7 +80,7 @@ const SKIPPED: EnqueueDecision = EnqueueDecision::Skip {
 };
 
 #[tokio::test]
-async fn what_was_applied_before_a_lost_apply_is_applied_again() {
+async fn input_applied_before_a_lost_apply_is_applied_again() {
     for boot in [Some(NEXT_BOOT), None] {
         let (scene, _directory, copy) = applied_behind_a_copy().await;
         let store = opened(&scene, &copy, boot).await;

@@ -92,7 +92,7 @@ async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names
 
 /// A file has one process, which needs no hints of others.
 #[tokio::test]
-async fn nobody_listens() {
+async fn file_store_listens_to_no_hints() {
     let scene = Scene::<SqliteFixture>::new(&[]).await;
     assert!(scene.store().listen().await.unwrap().is_none());
 }

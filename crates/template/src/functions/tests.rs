@@ -45,7 +45,7 @@ fn has(source: &Source) -> Found {
 }
 
 #[test]
-fn what_is_found_stands_in_the_text_around() {
+fn found_values_stand_in_the_surrounding_text() {
     for (text, value) in [
         ("{{ env \"NAME\" }}", "of env"),
         ("<{{ env \"EMPTY\" }}>", "<>"),
@@ -88,7 +88,7 @@ fn what_is_found_stands_in_the_text_around() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn names_missing_values_and_invalid_calls() {
     for (text, reason) in [
         (
             "{{ env \"NONE\" }}",
@@ -136,7 +136,7 @@ fn errors_of_the_language_do_not_show_values() {
 }
 
 #[test]
-fn what_is_needed_is_asked_for_one_after_another() {
+fn requests_the_needed_values_one_after_another() {
     let template = Template::new("{{ env \"A\" }}{{ key \"b\" }}").unwrap();
     let Ok(Evaluation::Needs(first)) = template.evaluate(&BTreeMap::new()) else {
         panic!("it cannot be done")

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_may_have_any_sensitive_output() {
+    fn unreadable_modules_may_have_any_sensitive_output() {
         let good = ("main.tf", "output \"a\" {\n  value = 1\n}\n");
         let deep = format!("x = {}{}", "[".repeat(200), "]".repeat(200));
         for bad in ["output {", &deep] {

@@ -229,7 +229,7 @@ fn a_condition_that_is_no_module_input_gives_an_empty_map() {
 }
 
 #[test]
-fn of_equal_keys_the_last_is_written() {
+fn writes_the_last_instance_of_equal_keys() {
     let first = ServiceInstance {
         id: "a.b".into(),
         node: "c".into(),

@@ -34,7 +34,7 @@ fn a_short_time_is_divided_like_the_graces() {
 }
 
 #[test]
-fn of_a_very_short_time_a_tenth_is_kept_for_the_end() {
+fn keeps_a_tenth_of_a_very_short_time_for_the_end() {
     let course = hurried(Duration::ZERO, seconds(1));
     assert_eq!(
         course.next(Duration::from_millis(899)),

@@ -139,7 +139,7 @@ async fn workers_of_one_machine_use_a_shared_plugin_cache_one_after_the_other() 
 }
 
 #[tokio::test]
-async fn what_a_killed_terraform_leaves_behind_is_stopped() {
+async fn processes_left_by_a_killed_terraform_are_stopped() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
     sandbox.write(Vec::new());
     let terraform = played(&sandbox, killed_terraform).await;
@@ -155,7 +155,7 @@ async fn what_a_killed_terraform_leaves_behind_is_stopped() {
 }
 
 #[tokio::test]
-async fn what_a_terraform_that_ended_well_leaves_behind_lives_on() {
+async fn processes_left_by_a_successful_terraform_live_on() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
     sandbox.write(Vec::new());
     let terraform = played(&sandbox, terraform_that_leaves_something_behind).await;

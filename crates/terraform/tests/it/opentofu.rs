@@ -27,7 +27,7 @@ async fn a_task_is_prepared_applied_and_planned() {
 }
 
 #[tokio::test]
-async fn its_request_for_an_initialisation_is_understood() {
+async fn understands_that_opentofu_needs_initialisation() {
     let mut sandbox = sandbox().await;
     let root = sandbox.write(vec![instance("a", "x")]);
     let (attempt, _lines) = sandbox.attempt();

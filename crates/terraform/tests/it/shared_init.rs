@@ -101,7 +101,7 @@ async fn tasks_that_come_together_run_one_init() {
 }
 
 #[tokio::test]
-async fn where_init_was_before_it_runs_again() {
+async fn init_runs_again_in_initialised_directories() {
     let mut sandbox = nested().await;
     let first = sandbox.write(Vec::new());
     prepare(&sandbox, &first).await;

@@ -237,7 +237,7 @@ fn consul_at(agent: &ConsulAgent, path: &str) -> Backend {
 }
 
 #[tokio::test]
-async fn what_a_kill_has_left_of_a_move_goes_with_the_next_run() {
+async fn leftovers_of_a_killed_move_go_with_the_next_run() {
     let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
     prepare(&mut sandbox, &local("states")).await;
     let directory = sandbox.directory();

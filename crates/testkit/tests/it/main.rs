@@ -14,7 +14,7 @@ use serde_json::json;
 const DEADLINE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-async fn what_is_written_can_be_read_until_the_restart() {
+async fn data_of_consul_lasts_until_the_restart() {
     let mut consul = ConsulAgent::start().await;
     consul
         .register_service("web", "web-1", 80, &[("k", "v")], &["b", "a"])

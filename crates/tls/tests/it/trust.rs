@@ -127,7 +127,7 @@ async fn a_name_in_the_subject_alone_is_none() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_refused_also_if_it_is_trusted() {
+async fn refuses_expired_certificates_even_if_they_are_trusted() {
     let openssl = Openssl::new();
     for kind in ["CA:TRUE", "CA:FALSE"] {
         let constraint = format!("basicConstraints={kind}");

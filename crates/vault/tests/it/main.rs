@@ -363,7 +363,7 @@ async fn a_token_is_renewed_before_its_life_is_over() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_refused() {
+async fn refuses_invalid_addresses() {
     let stub = Stub::start().await;
     for address in [
         "",

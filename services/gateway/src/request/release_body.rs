@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_losses_is_refused() {
+    fn refuses_bodies_without_valid_losses() {
         for body in [
             "[]",
             "null",

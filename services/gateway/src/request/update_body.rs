@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_taken_for_a_boolean_is() {
+    fn accepts_values_that_can_be_taken_for_a_boolean() {
         let cases = [
             (r#"{"enabled":true}"#, true),
             (r#"{"Enabled":false}"#, false),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_is_refused() {
+    fn refuses_missing_unsupported_and_non_boolean_values() {
         let unsupported = |names: &[&str]| {
             UpdateBodyError::Unsupported(names.iter().map(ToString::to_string).collect())
         };
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn refuses_invalid_json() {
         let deep = "[".repeat(100_000);
         let bodies: [&[u8]; 6] = [
             b"",

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_comes_during_a_look_shares_the_next_one() {
+    async fn calls_during_a_look_share_the_next_look() {
         let turns = Arc::new(SingleFlight::default());
         let (looks, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
         let tasks = TaskTracker::new();

@@ -259,7 +259,7 @@ async fn a_workspace_is_shown_where_it_says_something() {
 }
 
 #[tokio::test]
-async fn what_a_guard_holds_is_shown_and_released() {
+async fn blocked_task_is_shown_and_released() {
     let mut tasks = three_tasks();
     tasks.states[0].hold = Some(Hold {
         since: Some(prost_types::Timestamp {
@@ -328,7 +328,7 @@ async fn what_a_guard_holds_is_shown_and_released() {
 }
 
 #[tokio::test]
-async fn what_is_known_of_a_state_is_shown_and_decided() {
+async fn known_state_is_shown_and_its_conflict_decided() {
     let tasks = three_tasks();
     let stage = Stage::start(tasks.clone()).await;
     let ask = async |method: &str, name: &str, body: &str| {

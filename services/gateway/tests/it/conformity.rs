@@ -120,7 +120,7 @@ fn fits(schema: &'static Value, value: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn what_is_not_described_is_found() {
+fn finds_answers_that_the_document_does_not_describe() {
     let answer = |status, body: &str| Answer {
         status,
         headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],

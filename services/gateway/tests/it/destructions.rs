@@ -14,7 +14,7 @@ async fn ask(stage: &Stage, method: &str, path: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn what_a_deletion_would_destroy_is_planned() {
+async fn plans_the_destruction_before_a_deletion() {
     let stage = Stage::start(three_tasks()).await;
     let plan = async |name: &str| {
         let path = format!("/v1/tasks/{name}/destroy-plan");
@@ -72,7 +72,7 @@ async fn a_deletion_does_what_the_task_says_or_retains() {
 }
 
 #[tokio::test]
-async fn what_a_task_says_is_sent_and_shown() {
+async fn deletion_mode_of_a_task_is_sent_and_shown() {
     let mut tasks = three_tasks();
     tasks.tasks[0].on_delete = OnDelete::Destroy.into();
     let shown = tasks.tasks[0].name.clone();

@@ -104,7 +104,7 @@ async fn requests_at_the_same_time_share_one_call() {
 }
 
 #[tokio::test]
-async fn who_asks_leaves_the_question_to_the_next_when_it_goes_away() {
+async fn aborted_health_request_does_not_block_the_next() {
     let cluster = MemoryCluster::behind_a_closed_gate();
     let stage = stage(&cluster).await;
     let arrived = async { cluster.arrivals.acquire().await.unwrap().forget() };

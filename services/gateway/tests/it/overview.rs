@@ -114,7 +114,7 @@ async fn listed(stage: &Stage) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn only_what_has_changed_is_read_from_each_of_two_schedulers() {
+async fn reads_only_changed_states_from_each_of_two_schedulers() {
     let tasks = MemoryTasks::default();
     let answers = [
         states(("a.1", ""), &[("x", "1"), ("y", "1")], &[]),

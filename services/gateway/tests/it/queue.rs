@@ -52,7 +52,7 @@ async fn the_queue_as_numbers() {
 }
 
 #[tokio::test]
-async fn nothing_ready_has_no_age() {
+async fn queue_without_ready_runs_has_no_age() {
     assert_eq!(
         body_of(GetQueueResponse::default()).await,
         format!(

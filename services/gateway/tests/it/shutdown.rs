@@ -66,7 +66,7 @@ async fn requests_in_progress_are_finished() {
 }
 
 #[tokio::test]
-async fn what_takes_longer_loses_its_connection() {
+async fn requests_beyond_the_shutdown_limit_lose_their_connection() {
     let (mut stage, _gate, mut socket) = with_request_in_progress().await;
     stage.shutdown.cancel();
     refused(&stage).await;

@@ -197,7 +197,7 @@ async fn a_change_of_leaders_is_noticed_by_the_next_request() {
 }
 
 #[tokio::test]
-async fn who_does_not_know_sends_nobody_away() {
+async fn failed_leader_lookup_is_not_answered_as_a_follower() {
     for (failure, status, message) in [
         (
             Status::unavailable("the database is away"),

@@ -238,7 +238,7 @@ async fn authorities_that_cannot_be_used_are_named() {
 }
 
 #[tokio::test]
-async fn who_takes_it_for_plain_http_is_told() {
+async fn plain_http_requests_are_answered_with_an_explanation() {
     let api = Guarded::start(&Authority::new()).await;
     // The larger body is longer than what the sockets hold, and is sent before the answer is read.
     for length in [0, 20, 32 << 20] {
@@ -279,7 +279,7 @@ async fn a_new_certificate_counts_for_new_connections() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_delays_neither_others_nor_the_end() {
+async fn silent_connections_delay_neither_requests_nor_the_end() {
     let authority = Authority::new();
     let mut api = Guarded::start(&authority).await;
     let mut silent = Vec::new();

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_lease_asks_for_goes_by_itself() {
+    fn inputs_that_no_lease_reads_expire() {
         let inputs = RecentInputs::keeping(Duration::ZERO);
         inputs.keep(&input(&[&content(vec![7; 100])]));
         inputs.forget_old();

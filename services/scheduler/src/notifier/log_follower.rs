@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_followed_here_only_is_no_hint() {
+    async fn logs_followed_only_here_send_no_hint() {
         let (notifier, mut outgoing) = replica("one");
         let follower = LogFollower::new(Arc::clone(&notifier), run(1));
         assert_eq!(deliver(&mut outgoing, [&*notifier, &*notifier]), 1);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_those_who_wait_are_asked_for() {
+    async fn replicas_are_asked_only_for_waiting_followers() {
         let (notifier, _outgoing) = replica("one");
         let ahead = LogFollower::new(Arc::clone(&notifier), run(1));
         let behind = LogFollower::new(Arc::clone(&notifier), run(1));

@@ -59,7 +59,7 @@ async fn a_task_that_is_being_created_is_shown_to_nobody() {
 }
 
 #[tokio::test]
-async fn now_applies_once_before_the_answer() {
+async fn run_mode_now_applies_once_before_the_answer() {
     let setup = empty().await;
     let (created, ()) = tokio::join!(
         setup.create(declared("a"), RunMode::Now),
@@ -129,7 +129,7 @@ async fn after_a_failure_there_is_no_task_and_its_name_is_free() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_task_is_refused_and_a_name_in_use_before_that() {
+async fn refuses_invalid_tasks_after_names_in_use() {
     let setup = Setup::new(vec![task("used")], LONG).await;
     let mut bad = declared("used");
     bad.module = "refused".into();
@@ -143,7 +143,7 @@ async fn what_cannot_be_a_task_is_refused_and_a_name_in_use_before_that() {
 }
 
 #[tokio::test]
-async fn of_several_creations_with_one_name_the_first_wins() {
+async fn first_of_several_creations_with_one_name_wins() {
     let setup = empty().await;
     let (first, second, ()) = tokio::join!(
         setup.create(declared("a"), RunMode::Unspecified),

@@ -114,7 +114,7 @@ async fn a_caller_that_knows_no_destruction_retains_and_so_does_one_that_says_so
 }
 
 #[tokio::test]
-async fn what_was_never_applied_is_not_destroyed() {
+async fn task_without_an_apply_is_not_destroyed() {
     let setup = Setup::new(Vec::new(), LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.created(task("a")).await;
@@ -148,7 +148,7 @@ async fn a_replacement_leaves_what_a_deletion_does_unless_it_says() {
 
 /// To a scheduler of an earlier version it is a check.
 #[tokio::test]
-async fn what_was_only_checked_is_no_plan() {
+async fn check_is_no_plan_of_a_destruction() {
     let setup = stage().await;
     let (answer, ()) = tokio::join!(
         plan(&setup, "a"),

@@ -62,7 +62,7 @@ async fn state(setup: &Setup, name: &str) -> proto::TaskState {
 }
 
 #[tokio::test]
-async fn each_is_checked_once_also_after_a_restart_until_its_declaration_changes() {
+async fn disabled_task_is_checked_once_across_restarts_until_its_declaration_changes() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let setup = leading(&store, vec![disabled("a")], 8).await;

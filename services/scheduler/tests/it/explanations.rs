@@ -43,7 +43,7 @@ async fn an_incomplete_input_is_named() {
 }
 
 #[tokio::test]
-async fn why_a_view_cannot_be_read_is_told_until_it_can() {
+async fn explains_an_unreadable_view_until_it_is_readable() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.fail("web", "500\n[ERROR] fake");
     let seen = async |kinds: &[ObstacleKind]| {
@@ -237,7 +237,7 @@ async fn a_run_that_is_tried_again_has_the_words_of_the_author() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_explained() {
+async fn task_in_creation_is_not_explained() {
     let setup = Setup::new(Vec::new(), LONG).await;
     let created = setup.create(on_services("a", &["web"]), RunMode::Now);
     let asked = async {

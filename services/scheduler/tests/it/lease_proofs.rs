@@ -165,7 +165,7 @@ async fn a_bundle_that_the_task_does_not_have_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_proof_is_refused() {
+async fn refuses_unreadable_proofs() {
     let (setup, [one, _], _directory) = leased(false).await;
     let mut request = Request::new(run::RenewRunRequest {
         run_id: one.run_id.clone(),

@@ -244,7 +244,7 @@ async fn an_input_comes_by_its_contents_which_inputs_of_one_view_have_in_common(
 }
 
 #[tokio::test]
-async fn what_was_granted_to_a_call_whose_answer_is_lost_is_queued_again_with_a_beat() {
+async fn heartbeat_requeues_the_run_of_a_lost_answer() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let lost = setup.acquired().await;

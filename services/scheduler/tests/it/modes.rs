@@ -147,7 +147,7 @@ async fn a_store_that_does_not_answer_delays_a_request() {
 }
 
 #[tokio::test]
-async fn what_a_daemon_has_left_is_not_gone_on_with() {
+async fn passes_do_not_continue_the_run_of_a_daemon() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let daemon = scheduler(&store, Mode::Daemon, vec![task("a")]).await;

@@ -96,7 +96,7 @@ impl Setup {
 }
 
 #[tokio::test]
-async fn the_others_go_on_and_the_key_keeps_its_value_also_after_a_restart() {
+async fn unreadable_key_keeps_its_value_and_readable_keys_go_on() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let setup = over(Arc::clone(&store), Mode::Daemon).await;

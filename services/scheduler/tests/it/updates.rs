@@ -35,7 +35,7 @@ async fn switched_off() -> Setup {
 }
 
 #[tokio::test]
-async fn what_is_switched_off_reacts_to_nothing() {
+async fn disabled_task_reacts_to_nothing() {
     let setup = switched_off().await;
     setup.watcher.show(vec![instance("w", 2)]);
     setup.nothing_runs().await;
@@ -73,7 +73,7 @@ async fn a_failed_check_leaves_it_switched_on() {
 }
 
 #[tokio::test]
-async fn now_applies_the_newest_data_once() {
+async fn run_mode_now_applies_the_newest_data_once() {
     let setup = switched_off().await;
     setup.watcher.show(vec![instance("w", 2)]);
     for enabled in [Some(true), None] {
@@ -333,7 +333,7 @@ async fn runs_of_visible_tasks_are_listed_alone() {
 }
 
 #[tokio::test]
-async fn of_two_calls_for_one_task_the_second_finds_it_active() {
+async fn second_of_two_calls_for_one_task_finds_it_active() {
     let setup = applied_once().await;
     let (first, ()) = tokio::join!(setup.update("t", None, RunMode::Now), async {
         let lease = setup.acquired().await;

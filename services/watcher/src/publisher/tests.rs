@@ -149,7 +149,7 @@ fn a_failure_knows_since_when_and_how_long_ago_consul_answered() {
 }
 
 #[test]
-fn what_consul_says_of_a_failure_is_one_short_line() {
+fn failure_message_of_consul_is_one_short_line() {
     let (mut publisher, state) = publisher();
     let hostile = PollEvent::Failure {
         error: ConsulError::Status {
@@ -177,7 +177,7 @@ fn answer(ids: &[&str], filtered: bool) -> PollEvent {
 }
 
 #[test]
-fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
+fn instances_that_the_token_no_longer_reads_stay_if_so_configured() {
     let (publisher, state) = publisher();
     let mut publisher = publisher.holding_filtered(true);
     let mut shown = |ids: &[&str], filtered| {

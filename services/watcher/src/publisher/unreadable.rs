@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_warned_about_once_until_it_can_be_understood() {
+    fn warns_once_about_each_instance_until_it_can_be_understood() {
         let view = ViewId::new("v");
         let mut unreadable = Unreadable::default();
         assert_eq!(unreadable.note(&view, &[odd(Some("a")), odd(None)], 0), 2);

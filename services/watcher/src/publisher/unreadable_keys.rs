@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_warned_about_once_until_it_can_be_read() {
+    fn warns_once_about_each_key_until_it_can_be_read() {
         let view = ViewId::new("v");
         let mut unreadable = UnreadableKeys::default();
         let mut note = |keys: &[&str]| {

@@ -32,7 +32,7 @@ async fn a_snapshot_and_then_what_changes() {
 }
 
 #[tokio::test]
-async fn what_a_module_cannot_see_is_no_change() {
+async fn changes_that_a_module_cannot_see_cause_no_delta() {
     let consul = ConsulAgent::start().await;
     let check = serde_json::json!({"Name": "web", "ID": "a",
         "Check": {"CheckID": "c", "TTL": "10m", "Status": "passing"}});

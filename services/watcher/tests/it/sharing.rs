@@ -47,7 +47,7 @@ async fn one_poller_serves_all_subscribers() {
 }
 
 #[tokio::test]
-async fn who_comes_back_soon_finds_the_view_there() {
+async fn returning_subscriber_finds_the_view_there() {
     let server = MockServer::start().await;
     let answer = ResponseTemplate::new(200)
         .insert_header("x-consul-index", "5")

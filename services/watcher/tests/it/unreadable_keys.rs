@@ -43,7 +43,7 @@ async fn failure(subscriber: &mut Subscriber) -> String {
 }
 
 #[tokio::test]
-async fn the_other_keys_of_its_prefix_go_on() {
+async fn readable_keys_next_to_an_unreadable_key_go_on() {
     let consul = ConsulAgent::start().await;
     consul.kv_put("a/good", "1").await;
     consul.kv_put("a/odd", vec![0xff]).await;

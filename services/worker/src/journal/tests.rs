@@ -180,7 +180,7 @@ async fn the_file_and_what_is_kept_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_reported_once_for_each_timeline_and_again_for_what_may_have_been_granted_before() {
+async fn journal_is_reported_once_per_timeline_and_again_for_earlier_grants() {
     let directory = tempfile::tempdir().unwrap();
     let journal = Journal::open(directory.path(), &life(1), true);
     assert!(journal.is_reported(""));

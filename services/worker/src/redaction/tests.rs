@@ -100,7 +100,7 @@ fn the_password_of_a_connection_is_a_secret_by_itself() {
 }
 
 #[test]
-fn what_has_the_shape_of_a_token_is_hidden() {
+fn hides_texts_with_the_shape_of_a_token() {
     let redactor = redactor([]);
     let a = |count: usize| "a".repeat(count);
     let token = format!("eyJ{}.{}.{}", a(20), a(20), a(20));

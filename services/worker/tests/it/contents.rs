@@ -31,7 +31,7 @@ async fn checked(stage: &mut Stage) {
 }
 
 #[tokio::test]
-async fn what_a_lease_names_is_fetched_once() {
+async fn contents_that_a_lease_names_are_fetched_once() {
     let mut stage = Stage::new(KEEPS).await;
     let head = head(&stage, &["web"]);
     stage.strings.serve(&[&head, NONE]);
@@ -66,7 +66,7 @@ async fn a_content_that_an_input_has_twice_is_fetched_once() {
 }
 
 #[tokio::test]
-async fn what_a_lease_does_not_name_is_asked_for() {
+async fn requests_the_input_if_the_lease_names_no_contents() {
     let mut stage = Stage::new(KEEPS).await;
     let head = head(&stage, &["web"]);
     stage.strings.serve(&[&head, NONE]);

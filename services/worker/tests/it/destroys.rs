@@ -39,7 +39,7 @@ fn resources(state: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn what_was_applied_is_destroyed() {
+async fn applied_resources_are_destroyed() {
     let mut stage = Stage::new(WRITES).await;
     applied(&mut stage).await;
     assert_eq!(resources(&stage.state()), 1);

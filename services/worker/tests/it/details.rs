@@ -78,7 +78,7 @@ async fn a_failure_is_reported_with_diagnostics_that_show_no_secret() {
 }
 
 #[tokio::test]
-async fn what_is_not_valid_is_reported_with_its_place() {
+async fn invalid_module_is_reported_with_the_line() {
     let bad = "variable \"services\" {\n  type = any\n}\n\noutput \"x\" {\n  value = nope.x\n}\n";
     let mut stage = Stage::new(bad).await;
     stage.strings.grant(RunKind::Check, stage.input());

@@ -84,7 +84,7 @@ async fn a_key_is_made_of_the_delivery_and_the_input() {
 
 /// A scheduler of the version before sends no number.
 #[tokio::test]
-async fn what_a_worker_did_before_it_was_gone_is_done_again_with_the_same_key() {
+async fn successor_repeats_deliveries_of_a_lost_worker_with_the_same_key() {
     let receiver = ScriptedHttp::start([ok(), ok()]).await;
     let stage = stage(&receiver).await;
     stage

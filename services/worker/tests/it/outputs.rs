@@ -70,7 +70,7 @@ async fn are_told(mut stage: Stage) {
 }
 
 #[tokio::test]
-async fn those_that_are_wanted_are_told_after_an_apply() {
+async fn wanted_outputs_are_reported_after_an_apply() {
     are_told(Stage::new(&module()).await).await;
 }
 
@@ -80,7 +80,7 @@ async fn events_tell_them_too() {
 }
 
 #[tokio::test]
-async fn one_that_the_module_does_not_have_is_an_error_with_the_place_of_the_module() {
+async fn unknown_output_is_an_error_with_the_place_of_the_module() {
     let mut stage = Stage::new(&module()).await;
     let (outcome, outputs) = outputs(&mut stage, &["address", "adress"]).await;
     let Outcome::Failed(failed) = outcome else {

@@ -159,7 +159,7 @@ async fn a_run_that_waits_takes_no_slot_and_leaves_no_plan_on_disk() {
 }
 
 #[tokio::test]
-async fn what_its_task_wants_instead_ends_a_wait_without_an_apply() {
+async fn wait_ends_without_an_apply_when_its_task_wants_something_else() {
     let ends = [
         WaitEnd::NewerInput,
         WaitEnd::TaskChanged,
@@ -176,7 +176,7 @@ async fn what_its_task_wants_instead_ends_a_wait_without_an_apply() {
 }
 
 #[tokio::test]
-async fn what_came_too_late_is_given_up() {
+async fn approval_that_comes_too_late_is_given_up() {
     let (mut stage, gate) = waiting().await;
     stage.strings.conduct(|conduct| conduct.group_busy = true);
     gate.set(Standing::Came);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_database_has_forgotten_proves_nothing() {
+    fn writes_that_the_database_has_forgotten_prove_nothing() {
         let orphans = Orphans {
             forgotten: vec![Outage {
                 from: 25 * SECOND,

@@ -98,7 +98,7 @@ mod tests {
     const TWICE: &str = "made 1 1 a 10.00 \nbegin 1 1 a 10.01 x\nmade 2 2 b 20.00 \n";
 
     #[test]
-    fn what_is_made_again_after_a_success_is_found() {
+    fn finds_resources_made_again_after_a_success() {
         assert_eq!(check(&[12], "apply", TWICE), 1);
         assert_eq!(check(&[12, 21], "apply", TWICE), 1);
         let thrice = format!("{TWICE}made 3 3 a 30.00 \n");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_interrupted_may_make_it_again() {
+    fn interrupted_apply_may_make_a_resource_again() {
         assert_eq!(check(&[], "apply", TWICE), 0);
         assert_eq!(check(&[21], "apply", TWICE), 0);
         // Nothing was made then.
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_failed_in_order_has_kept_what_it_made() {
+    fn orderly_failure_has_kept_the_resources_that_it_made() {
         let end = "fails 1 1 a 11.00 \n";
         let (made, again) = TWICE.split_at(TWICE.find("made 2").unwrap());
         let journal = format!("{made}{end}{again}");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_destroyed_is_made_again() {
+    fn destroyed_resource_may_be_made_again() {
         let journal = "made 1 1 a 10.00 \ngone 2 2 a 15.00 \nmade 3 3 b 20.00 \n";
         assert_eq!(check(&[12], "apply", journal), 0);
     }

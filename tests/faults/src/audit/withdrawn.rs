@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_under_way_goes_on() {
+    fn attempts_under_way_may_go_on() {
         let journal = "begin 9 2100 w 21.50 svc-2-0/7//\n";
         assert_eq!(found(Some(&[1]), 14, journal), 0, "it was granted before");
         let started_before = "begin 9 1400 w 21.50 svc-2-0/7//\n";

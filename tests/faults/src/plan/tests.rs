@@ -119,7 +119,7 @@ fn a_long_round_has_every_kind_of_fault() {
 }
 
 #[test]
-fn there_are_calms_in_which_nothing_fails() {
+fn plan_has_calms_in_which_nothing_fails() {
     let faults = round(1, 600).faults;
     let mut over = Duration::ZERO;
     let mut calms = 0;

@@ -56,7 +56,7 @@ async fn tasks_are_made_switched_run_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_is_told() {
+async fn commands_report_refusals_of_the_server() {
     let site = Site::new();
     site.write(
         "modules/bad/main.tf",

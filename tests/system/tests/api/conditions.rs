@@ -288,7 +288,7 @@ async fn changes_arrive(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn each_of_them_is_made_and_changed_over_the_api() {
+async fn conditions_are_made_and_changed_over_the_api() {
     let scene = Scene::of_site(site(), "").await;
     scene.fill().await;
     let task = |name: &str, condition: Value, inputs: Value| {

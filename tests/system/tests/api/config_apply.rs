@@ -52,7 +52,7 @@ fn block(name: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_the_api_has_changed_becomes_what_is_configured() {
+async fn config_apply_restores_the_configured_tasks() {
     let first = [
         block("kept", ""),
         block("switched", ""),

@@ -151,7 +151,7 @@ async fn a_disabled_task_is_neither_planned_nor_applied() {
 }
 
 #[tokio::test]
-async fn of_two_at_once_under_one_name_the_first_wins() {
+async fn first_of_two_parallel_creations_with_one_name_wins() {
     let scene = with_modules(&["twin"]).await;
     scene.site.hold();
     let request = creation(&task("twin", &module("twin")), "?run=now");
@@ -174,7 +174,7 @@ async fn of_two_at_once_under_one_name_the_first_wins() {
 }
 
 #[tokio::test]
-async fn what_a_task_is_told_beyond_its_services_reaches_the_module() {
+async fn variables_of_a_task_reach_its_module() {
     let site = Site::new();
     let text = "variable \"services\" { type = any }\nvariable \"size\" { type = number }\n\
                 variable \"tags\" { type = list(string) }\nresource \"terraform_data\" \"recorded\" {\n\

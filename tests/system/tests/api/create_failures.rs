@@ -153,7 +153,7 @@ async fn a_state_that_cannot_be_kept_is_an_error_too() {
 
 /// Long before the time for data that only is not there yet.
 #[tokio::test]
-async fn what_consul_refuses_is_said_at_once() {
+async fn refusals_of_consul_are_reported_at_once() {
     let scene = Scene::of_site(Site::new(), "").await;
     let mut far = task("far", MODULE);
     far["condition"]["services"]["datacenter"] = json!("nowhere");

@@ -21,7 +21,7 @@ async fn bare(address: SocketAddr, bytes: &str, status: u16, content_type: Optio
 }
 
 #[tokio::test]
-async fn what_is_no_request_gets_a_bare_answer() {
+async fn malformed_requests_get_a_bare_answer() {
     let scene = Scene::empty().await;
     let address = scene.instance.api.address();
     let plain = Some("text/plain");

@@ -12,7 +12,7 @@ fn filed(name: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_the_file_changes_takes_effect_and_the_rest_stays_as_the_api_made_it() {
+async fn file_changes_take_effect_and_other_api_changes_stay() {
     let names = ["same", "changed", "removed", "deleted", "returns"];
     let before = names.map(|name| filed(name, "")).concat();
     let scene = Scene::with(&before).await;
@@ -86,7 +86,7 @@ fn made_as(name: &str, description: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn what_the_file_runs_first_is_the_same_after_a_put() {
+async fn description_put_over_the_api_causes_no_run_after_a_restart() {
     let scene = Scene::with_steps().await;
     let mut wanted = object("pool", "./modules/pool");
     wanted["description"] = json!("put");
@@ -107,7 +107,7 @@ async fn what_the_file_runs_first_is_the_same_after_a_put() {
 
 /// A start makes failed tasks due, some of which the new file declares otherwise.
 #[tokio::test]
-async fn what_the_file_changes_or_disables_is_not_tried_again_as_it_was() {
+async fn failed_task_is_not_retried_as_it_was_before_the_file_changed() {
     let site = Site::new();
     let names = ["changed", "off"];
     let own = |name| task(name, &format!("./modules/{name}"), &["web"], "");

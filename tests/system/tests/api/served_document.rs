@@ -11,7 +11,7 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 const IN_REPOSITORY: &str = include_str!("../../../../services/gateway/openapi.yaml");
 
 #[tokio::test]
-async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
+async fn served_document_equals_the_repository_and_its_paths_exist() {
     let scene = Scene::empty().await;
     let json = scene.ask("GET", "/v1/openapi.json").await;
     assert_eq!(json.header("Content-Type"), Some("application/json"));

@@ -170,7 +170,7 @@ async fn bash_completes_with_our_script_and_with_the_line_of_the_original() {
 }
 
 #[tokio::test]
-async fn there_is_a_script_for_each_shell() {
+async fn completion_prints_a_script_for_each_shell() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish"] {
         let called = place.call(OURS, &["completion", shell]).await;

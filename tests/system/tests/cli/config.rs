@@ -121,7 +121,7 @@ async fn without_files_there_is_nothing_to_check() {
 }
 
 #[tokio::test]
-async fn what_is_dumped_is_a_configuration_that_says_the_same() {
+async fn dump_is_an_equivalent_configuration() {
     let place = Place::new();
     // A directory of its own, because the place of the test is not in the captured output.
     let text = "port = 1234\nworking_dir = \"/srv/cts\"\nconsul { token = \"hunter2\" }\n";

@@ -5,7 +5,7 @@ use cts_testkit::assert_contains;
 use crate::cli::calls::{ORIGINAL, OURS, Place};
 
 #[tokio::test]
-async fn there_is_a_page_for_every_command() {
+async fn every_command_has_a_page() {
     let place = Place::new();
     std::fs::create_dir(place.path().join("pages")).unwrap();
     let called = place.call(OURS, &["man", "--directory", "pages"]).await;

@@ -121,11 +121,11 @@ async fn one_is_killed(the_leader: bool) {
 }
 
 #[tokio::test]
-async fn the_other_goes_on_when_the_leader_is_killed() {
+async fn follower_goes_on_when_the_leader_is_killed() {
     one_is_killed(true).await;
 }
 
 #[tokio::test]
-async fn the_leader_goes_on_when_the_other_is_killed() {
+async fn leader_goes_on_when_the_follower_is_killed() {
     one_is_killed(false).await;
 }

@@ -35,7 +35,7 @@ async fn end_of(command: &str, more: &str) -> (Site, Exit) {
 }
 
 #[tokio::test]
-async fn it_is_refused_with_the_reason_and_the_remedy() {
+async fn local_backend_is_refused_with_the_reason_and_the_remedy() {
     for (command, more) in [
         ("worker", ""),
         ("scheduler", DATABASE),
@@ -53,7 +53,7 @@ async fn it_is_refused_with_the_reason_and_the_remedy() {
 }
 
 #[tokio::test]
-async fn it_is_accepted_where_the_file_says_that_it_is_shared() {
+async fn local_backend_is_accepted_if_the_file_says_it_is_shared() {
     let mut scene = Scene::start(Plan::of(1, 1, 2, 1)).await;
     scene.change_is_applied().await;
     // The step ends before Terraform has written its state, which it does in place.

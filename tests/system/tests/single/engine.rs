@@ -139,7 +139,7 @@ async fn a_site_that_does_not_answer_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_on_the_path_is_used_where_the_configured_version_cannot_be_installed() {
+async fn terraform_on_the_path_replaces_a_version_that_cannot_be_installed() {
     let mut scene = Scene::new("").await;
     let directory = terraform_path().parent().unwrap().display().to_string();
     scene.site.set_environment("PATH", directory);

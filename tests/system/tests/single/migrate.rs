@@ -63,7 +63,7 @@ async fn a_configuration_without_a_database_has_no_schema_to_migrate() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_migrated_is_told_without_passwords() {
+async fn failed_migrations_are_reported_without_passwords() {
     let mut site = Site::new();
     let closed = format!("postgres://cts:open-sesame@127.0.0.1:{}/cts", free_port());
     site.write("empty.db", "");

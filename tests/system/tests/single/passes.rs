@@ -358,7 +358,7 @@ async fn a_terminal_without_moving_lines_sees_plain_ones() {
 }
 
 #[tokio::test]
-async fn what_consul_refuses_ends_the_pass_with_its_words() {
+async fn refusal_of_consul_ends_the_pass_with_its_message() {
     let (consul, site) = scene(&["red"]).await;
     let far = r#"
         task {

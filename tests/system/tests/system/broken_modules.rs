@@ -23,7 +23,7 @@ const LACKING: &str = "module for task \"lacking\" is missing the \"services\" v
 
 #[rstest]
 #[tokio::test]
-async fn its_task_fails_until_the_module_is_mended_and_the_others_go_on(
+async fn task_with_a_broken_module_fails_alone_until_it_is_mended(
     #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
 ) {
     let (consul, site) = scene(driver).await;
@@ -100,7 +100,7 @@ async fn a_query_that_consul_refuses_comes_before_the_problem_of_the_module() {
 }
 
 #[tokio::test]
-async fn what_only_reads_a_configuration_reports_the_problem_at_its_place() {
+async fn commands_that_read_a_configuration_report_broken_modules() {
     let (_consul, site) = scene(Driver::Terraform).await;
     for words in [
         &["config", "validate", "cts.hcl"][..],

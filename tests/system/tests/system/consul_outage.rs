@@ -14,7 +14,7 @@ const TRIES: usize = 8;
 
 #[rstest]
 #[tokio::test]
-async fn what_a_restarted_consul_says_is_applied_without_help(
+async fn data_of_a_restarted_consul_is_applied_without_help(
     #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
 ) {
     let mut consul = ConsulAgent::start().await;

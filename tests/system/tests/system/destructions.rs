@@ -104,7 +104,7 @@ pub(crate) async fn until_gone(api: &Api, name: &str) {
 
 #[rstest]
 #[tokio::test]
-async fn what_a_task_of_the_api_has_made_goes_with_it(
+async fn infrastructure_of_an_api_task_is_destroyed_with_it(
     #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
 ) {
     let stage = Stage::new(driver, "").await;
@@ -181,7 +181,7 @@ async fn a_destruction_goes_on_when_its_block_is_removed_from_the_file() {
 
 #[rstest]
 #[tokio::test]
-async fn what_leaves_its_file_is_retained(
+async fn infrastructure_of_a_task_that_leaves_its_file_is_retained(
     #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
 ) {
     let stage = Stage::new(driver, &destroyed_task()).await;

@@ -33,7 +33,7 @@ resource "terraform_data" "length" {
 
 #[rstest]
 #[tokio::test]
-async fn it_does_what_others_do(
+async fn large_task_is_applied_and_shown(
     #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
 ) {
     let consul = ConsulAgent::start().await;

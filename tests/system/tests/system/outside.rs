@@ -145,7 +145,7 @@ async fn refused(site: &Site, name: &str, text: &str, code: i32, expected: &[&st
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_outside_ends_the_start() {
+async fn unusable_tls_file_or_syslog_ends_the_start() {
     let consul = ConsulAgent::start().await;
     let site = site(&consul, "");
     with_tls(&site);

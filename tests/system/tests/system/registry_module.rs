@@ -100,7 +100,7 @@ async fn the_module_is_fetched_in_its_version_and_applied() {
 }
 
 #[tokio::test]
-async fn its_outputs_are_told_and_stay_hidden_where_it_says_so() {
+async fn outputs_of_the_module_are_reported_and_sensitive_values_hidden() {
     let consul = ConsulAgent::start().await;
     let module = format!(
         "{RECORDER}\noutput \"plain\" {{\n  value = \"shown\"\n}}\n\

@@ -6,7 +6,7 @@ use cts_tests::{Backend, Instance, Site, task};
 const TOKEN: &str = "4be0d3a1-70c2-4f5d-9d0e-5a8b1c6e2f47";
 
 #[tokio::test]
-async fn what_a_token_does_not_show_is_warned_about_once() {
+async fn warns_once_about_a_view_that_a_token_does_not_show() {
     let consul = ConsulAgent::start_with(access_control()).await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;
     consul.register_service("api", "api-1", 2, &[], &[]).await;

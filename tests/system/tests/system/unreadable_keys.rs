@@ -156,7 +156,7 @@ async fn one_value_that_is_no_text_holds_up_no_other_key(
 }
 
 #[tokio::test]
-async fn its_value_outlives_a_kill_of_all_processes() {
+async fn value_of_an_unreadable_key_outlives_a_kill_of_all_processes() {
     let scene = Scene::new().await;
     let cts = Instance::start(&scene.site).await;
     scene.change("2", "x").await;
@@ -172,7 +172,7 @@ async fn its_value_outlives_a_kill_of_all_processes() {
 
 /// The next watcher has never seen the value.
 #[tokio::test]
-async fn its_value_outlives_a_kill_of_the_watcher() {
+async fn value_of_an_unreadable_key_outlives_a_kill_of_the_watcher() {
     let scene = Scene::new().await;
     let mut cluster = Cluster::start(&scene.site, Plan::of(2, 1, 1, 1)).await;
     scene.change("2", "x").await;

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named_with_both_values() {
+    fn names_differing_settings_with_both_values() {
         let source =
             json!({"variables": {"a": "1", "b": ""}, "condition": {"services": {"regexp": ""}}});
         let here = json!({"variables": {"a": "2"}, "condition": {"services": {"names": ["x"]}}});

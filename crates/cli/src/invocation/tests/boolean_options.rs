@@ -18,7 +18,7 @@ fn once(words: &[&str]) -> bool {
 }
 
 #[test]
-fn they_are_on_by_their_name_alone() {
+fn boolean_options_are_on_by_their_name_alone() {
     assert!(once(&["-once"]));
     assert!(once(&["--once"]));
     assert!(!once(&[]));
@@ -41,7 +41,7 @@ fn a_word_behind_is_an_argument_and_ends_the_options() {
 }
 
 #[test]
-fn the_last_one_counts() {
+fn last_value_of_a_boolean_option_counts() {
     assert!(!once(&["-once", "-once=false"]));
     assert!(once(&["-once=false", "--once=t"]));
 }
@@ -61,7 +61,7 @@ fn other_values_are_refused() {
 }
 
 #[test]
-fn one_that_is_on_by_default_can_be_switched_off() {
+fn options_that_are_on_by_default_can_be_switched_off() {
     for invoked_as in BOTH {
         let line = ["task", "disable", "-ssl-verify=F", "web"];
         let (command, _) = run(invoked_as, &line);

@@ -90,7 +90,7 @@ fn tasks_to_inspect_are_a_list_too() {
 }
 
 #[test]
-fn of_other_options_the_last_one_counts() {
+fn options_that_take_one_value_use_the_last() {
     for invoked_as in BOTH {
         let line = [
             "start",
@@ -132,7 +132,7 @@ fn arguments_of_a_task_command_come_last_for_the_original_and_anywhere_for_us() 
 }
 
 #[test]
-fn what_cannot_be_an_option_is_refused_in_the_words_of_the_original() {
+fn refuses_invalid_options_with_the_messages_of_the_original() {
     for invoked_as in BOTH {
         let complaint = |word| complaint(invoked_as, &["start", word]);
         assert_eq!(complaint("-=x"), "bad flag syntax: -=x");

@@ -103,7 +103,7 @@ fn one_shell_that_fails_makes_the_whole_fail_and_the_others_are_changed() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told() {
+fn reports_why_an_edit_is_impossible() {
     let (_directory, empty) = home(&[]);
     let error = empty.edit(Edit::Install, program()).unwrap_err();
     assert!(matches!(error, EditError::NoShell { .. }), "{error}");

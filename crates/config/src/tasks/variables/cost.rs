@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_bounded() {
+    fn ordinary_expressions_are_bounded() {
         let numbers = vec!["\"10.0.0.1\""; 2000].join(", ");
         for text in [
             "1",

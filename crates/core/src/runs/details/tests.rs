@@ -51,7 +51,7 @@ fn details(text: &str, changes: usize, diagnostics: usize) -> RunDetails {
 }
 
 #[test]
-fn what_is_too_much_is_counted_and_what_is_too_long_is_cut() {
+fn counts_surplus_entries_and_cuts_long_texts() {
     let kept = details(&"\u{e9}".repeat(1 << 20), 1000, 100).bounded();
     let findings = &kept.findings;
     assert_eq!(findings.changes.len(), CHANGES_KEPT);
@@ -119,7 +119,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     /// The worker bounds them, and so does the store.
     #[test]
-    fn what_is_bounded_stays(text in "\\PC{0,1500}", changes in 198_usize..203, diagnostics in 18_usize..23) {
+    fn bounding_details_again_changes_nothing(text in "\\PC{0,1500}", changes in 198_usize..203, diagnostics in 18_usize..23) {
         let once = details(&text, changes, diagnostics).bounded();
         prop_assert_eq!(once.clone().bounded(), once);
     }

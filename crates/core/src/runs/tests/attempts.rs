@@ -283,7 +283,7 @@ fn a_creation_whose_workers_are_lost_fails_without_an_event() {
 proptest! {
     /// Whatever the surroundings, what applies nothing ends the same way.
     #[test]
-    fn nothing_around_it_counts_for_what_applies_nothing(
+    fn end_of_a_run_that_applies_nothing_ignores_its_context(
         which in 0_usize..5, no_retry in any::<bool>(), attempts in 1_u32..9,
         newer_waits in any::<bool>(), earlier_failures in 0_u32..9, retry_failed in any::<bool>(),
         jitter in 0.0_f64..1.0, check in any::<bool>(),

@@ -147,7 +147,7 @@ fn a_run_that_was_ended_on_its_server_is_not_tried_again() {
 }
 
 #[test]
-fn what_was_cancelled_is_withheld_until_something_else_is_wanted() {
+fn cancelled_input_is_withheld_until_something_else_is_wanted() {
     let state = TaskRuns {
         withheld: Some(input(1)),
         ..runs(None, None, None)

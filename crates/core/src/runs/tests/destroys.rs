@@ -36,7 +36,7 @@ fn only_a_destruction_ends_it_and_everything_else_is_tried_again_for_ever() {
 }
 
 #[test]
-fn its_waits_are_the_ordinary_ones_and_then_grow_to_an_hour_whatever_the_task_says() {
+fn failed_destroys_ignore_task_settings_and_wait_up_to_an_hour() {
     let failed = AttemptOutcome::Failed("no".into());
     let waits: Vec<_> = (1..12)
         .map(|attempts| {
@@ -68,7 +68,7 @@ fn a_lost_lease_is_an_attempt_that_failed() {
 }
 
 #[test]
-fn one_that_is_given_up_has_no_further_attempt() {
+fn abandoned_destroy_has_no_further_attempt() {
     for outcome in outcomes() {
         let expected = match outcome {
             AttemptOutcome::Interrupted => AfterAttempt::Cancel,
@@ -83,7 +83,7 @@ fn one_that_is_given_up_has_no_further_attempt() {
 }
 
 #[test]
-fn what_waits_for_a_destruction_has_no_further_attempt() {
+fn run_of_a_task_being_destroyed_has_no_further_attempt() {
     for kind in RunKind::ENQUEUED {
         let waited_for = AttemptContext {
             kind,

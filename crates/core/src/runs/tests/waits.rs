@@ -23,7 +23,7 @@ fn waiting() -> AttemptContext {
 }
 
 #[test]
-fn whatever_its_task_wants_instead_ends_a_wait() {
+fn wait_ends_when_its_task_wants_something_else() {
     assert_eq!(wait_end(APPROVED), None);
     let deleting = WaitContext {
         phase: TaskPhase::Deleting,
@@ -122,7 +122,7 @@ proptest! {
 
     /// A run that is at work goes on, and has no further attempt.
     #[test]
-    fn what_is_withdrawn_while_it_runs_is_not_tried_again(
+    fn run_withdrawn_at_work_is_not_tried_again(
         outcome in 0_usize..5, attempts in 1_u32..4, newer in any::<bool>(), renewable in any::<bool>(),
     ) {
         let outcome = &outcomes()[outcome];

@@ -79,7 +79,7 @@ fn nothing_is_looked_for_while_there_is_time() {
 }
 
 #[test]
-fn what_is_not_renewed_is_stopped_before_its_end() {
+fn processes_without_renewal_are_stopped_before_the_end() {
     let mut watch = watch();
     let now = Instant::now();
     watch.hear(hold("/a", 15, 29), now);
@@ -134,7 +134,7 @@ fn a_dead_workers_processes_are_all_stopped_at_once_but_what_was_released() {
 }
 
 #[test]
-fn what_was_interrupted_is_not_interrupted_again() {
+fn interrupted_processes_are_not_interrupted_again() {
     let interrupted = Line::Interrupted {
         directory: "/a".into(),
         terminate_in: 8 * SECOND,
@@ -171,7 +171,7 @@ fn a_late_renewal_ends_a_stop() {
 }
 
 #[test]
-fn what_appears_after_the_end_of_its_time_is_killed() {
+fn processes_that_appear_after_the_end_are_killed() {
     let mut watch = watch();
     let now = Instant::now();
     watch.hear(hold("/a", 1, 5), now);

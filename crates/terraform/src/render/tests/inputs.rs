@@ -130,7 +130,7 @@ fn a_deprecated_list_of_services_stands_first() {
 }
 
 #[test]
-fn what_is_no_module_input_is_in_no_file_that_terraform_reads() {
+fn conditions_that_are_no_module_input_stay_out_of_terraform_files() {
     for condition in [catalog(false), kv(false)] {
         let definition = with(condition, vec![]);
         let root = rendered(&definition, &settings());

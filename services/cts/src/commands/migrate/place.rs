@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_postgres_is_refused_without_quoting_it() {
+    fn refuses_addresses_of_other_databases_without_quoting_them() {
         for (to, variable, place) in [
             (Some("mysql://a:secret@b"), "", "--to"),
             (Some("postgres://"), "", "--to"),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_named() {
+    fn names_waiting_tasks() {
         let mut tally = tally();
         tally.moved("a", "1", Stage::Queued);
         assert_eq!(tally.waiting().collect::<Vec<_>>(), ["b"]);

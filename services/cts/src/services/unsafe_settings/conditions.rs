@@ -285,7 +285,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_safe_is_not_said() {
+    fn safe_settings_are_not_reported() {
         let services_tls =
             "services {\n tls {\n ca_cert = \"ca\"\n cert = \"cert\"\n key = \"key\"\n }\n }";
         for (text, settings) in [

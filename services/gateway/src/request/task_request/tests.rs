@@ -99,7 +99,7 @@ fn a_whole_task_reaches_the_scheduler() {
 }
 
 #[test]
-fn of_several_conditions_the_first_of_a_fixed_order_counts() {
+fn first_of_several_conditions_in_a_fixed_order_counts() {
     let all = json!({
         "schedule": {"cron": "* * * * *"},
         "catalog_services": {"regexp": "r"},
@@ -155,7 +155,7 @@ fn missing_times_of_a_buffer_period_are_zero() {
 }
 
 #[test]
-fn what_only_files_can_say_does_not_come_with_a_request() {
+fn rejects_file_only_settings_in_requests() {
     let declared = json!({"web": {"datacenter": "dc9", "namespace": "", "filter": "",
                                   "cts_user_defined_meta": {}}});
     let services = json!({"names": ["web"], "declared": declared});

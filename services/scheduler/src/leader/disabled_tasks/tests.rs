@@ -68,7 +68,7 @@ fn insisting(names: &[&str]) -> DisabledTasks {
 }
 
 #[test]
-fn each_is_checked_once_and_no_more_at_once_than_may_be() {
+fn tasks_are_checked_once_and_within_the_free_slots() {
     let mut tasks = with(&["a", "b", "c"], Since::Start);
     let step = |task: &str| Step::Check(name(task));
     assert_eq!(next(&mut tasks, 0, "1"), []);

@@ -33,7 +33,7 @@ impl Counted {
 }
 
 #[test]
-fn everything_that_is_shown_counts_once() {
+fn shown_changes_count_once() {
     let web = task("t", &["web"], BufferPeriod::DISABLED);
     let api = task("t", &["api"], BufferPeriod::DISABLED);
     let mut planner = Counted(Planner::new([]), 0);

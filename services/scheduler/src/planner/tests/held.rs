@@ -36,7 +36,7 @@ fn holding(spec: &TaskSpec) -> Planner {
 }
 
 #[test]
-fn what_is_held_waits_for_a_change() {
+fn blocked_task_waits_for_a_change() {
     let spec = guarded("50%");
     let mut planner = holding(&spec);
     planner.observe(&id("web"), full(3, []), at(40)).unwrap();
@@ -44,7 +44,7 @@ fn what_is_held_waits_for_a_change() {
 }
 
 #[test]
-fn what_is_released_is_looked_at_again_at_once_and_once() {
+fn released_task_is_evaluated_again_at_once_and_once() {
     let spec = guarded("50%");
     let mut planner = holding(&spec);
     let released = || DesiredTask {
@@ -59,7 +59,7 @@ fn what_is_released_is_looked_at_again_at_once_and_once() {
 }
 
 #[test]
-fn what_was_held_before_it_was_switched_off_can_be_released_afterwards() {
+fn task_blocked_before_it_was_disabled_can_be_released_afterwards() {
     let spec = guarded("50%");
     let mut planner = holding(&spec);
     planner.reconcile([desired(&spec, TaskMode::Disabled, Vec::new())], at(40));

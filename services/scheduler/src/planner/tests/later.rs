@@ -62,7 +62,7 @@ fn a_request_is_carried_out_as_soon_as_the_input_is_complete_and_once() {
 }
 
 #[test]
-fn what_changes_while_a_disabled_task_is_planned_does_not_run_it_once_it_is_enabled() {
+fn changes_seen_by_a_disabled_task_do_not_run_it_when_enabled() {
     let spec = task("t", &["web"], BufferPeriod::DISABLED);
     let mut planner = empty_planner();
     let plan = vec![requested(1, RunKind::Plan)];
@@ -193,7 +193,7 @@ fn changes_during_a_creation_are_kept_until_the_task_is_there() {
 }
 
 #[test]
-fn what_is_disabled_or_gone_watches_and_runs_nothing() {
+fn disabled_or_removed_task_watches_and_runs_nothing() {
     let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
     for rest in [Vec::new(), vec![desired(&spec, TaskMode::Disabled, vec![])]] {
         let mut planner = Planner::new([&spec]);

@@ -161,7 +161,7 @@ fn a_view_that_goes_from_one_task_to_another_keeps_its_snapshot() {
 }
 
 #[test]
-fn what_was_to_be_applied_and_is_overdue_is_applied_with_the_complete_input() {
+fn overdue_apply_request_is_applied_with_the_complete_input() {
     let spec = task("t", &["web"], BufferPeriod::DISABLED);
     let mut planner = empty_planner().with_request_timeout(at(60));
     let apply = requested(1, RunKind::Apply);

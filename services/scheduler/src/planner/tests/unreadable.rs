@@ -141,7 +141,7 @@ fn the_other_keys_run_the_task_and_an_equal_view_does_not() {
 }
 
 #[test]
-fn what_was_applied_meanwhile_is_kept_from_then_on() {
+fn values_of_a_later_apply_are_kept_from_then_on() {
     let mut planner = Planner::new([&on_keys(BufferPeriod::BUILT_IN)]);
     observe(&mut planner, 1, &[("a/1", None)], at(0));
     planner.note_applied(&name(), applied(&[("a/1", Some("1"))]), at(0));

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_refused_and_asked_for_again_once() {
+    fn mismatched_parts_are_refused_and_requested_again_once() {
         let mixed = [
             delta(1, None, 7, 2).remove(0),
             delta(1, None, 8, 2).remove(1),
@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_lost_or_repeated_a_delta_is_whole_or_refused(
+        fn delta_with_lost_or_repeated_parts_is_whole_or_refused(
             sent in prop::collection::vec((1..4_u64, 1..4_u32, any::<bool>()), 1..8),
             order in prop::collection::vec((0..40_usize, 0..9_u8), 0..60),
         ) {

@@ -230,7 +230,7 @@ fn twice() -> Audit {
 }
 
 #[test]
-fn what_is_applied_is_not_applied_again_without_a_request() {
+fn finds_an_equal_apply_without_a_request() {
     let of_second = |change: fn(&mut RunWrite)| {
         let mut audit = twice();
         let second = audit.runs.iter_mut().filter(|write| write.run == "s");
@@ -244,7 +244,7 @@ fn what_is_applied_is_not_applied_again_without_a_request() {
 }
 
 #[test]
-fn what_may_have_been_undone_is_applied_again() {
+fn input_that_may_have_been_undone_may_be_applied_again() {
     let mut audit = twice();
     let failed = state("failed", 1, None, None);
     let mut between = [
@@ -273,7 +273,7 @@ fn what_may_have_been_undone_is_applied_again() {
 
 /// The first run has succeeded at 15 s, and the second is leased at 21 s.
 #[test]
-fn what_may_be_lost_with_the_timeline_is_applied_again() {
+fn input_that_may_be_lost_with_the_timeline_may_be_applied_again() {
     let forgotten = [Outage {
         from: 16 * SECOND,
         until: 19 * SECOND,

@@ -58,7 +58,7 @@ fn found(audit: &Audit, remains: &Remains<'_>) -> usize {
 }
 
 #[test]
-fn what_is_left_of_a_destroyed_task_is_found() {
+fn finds_remains_of_a_destroyed_task() {
     assert_eq!(found(&audit(), &remains(true, Some(&[]))), 0);
     assert_eq!(found(&audit(), &remains(true, None)), 0);
     assert_eq!(found(&audit(), &remains(true, Some(&["kept"]))), 1);
@@ -101,7 +101,7 @@ fn a_task_that_goes_without_its_destruction_is_found() {
 }
 
 #[test]
-fn what_is_to_stay_and_is_gone_is_found() {
+fn finds_missing_resources_of_a_retained_task() {
     let mut audit = audit();
     audit.runs.truncate(2);
     assert_eq!(found(&audit, &remains(false, Some(&["kept"]))), 0);

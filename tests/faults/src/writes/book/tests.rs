@@ -126,7 +126,7 @@ fn switches_decide_from_when_on_a_task_follows() {
 }
 
 #[test]
-fn what_a_failover_may_have_lost_is_in_doubt() {
+fn writes_that_a_failover_may_have_lost_are_in_doubt() {
     let mut book = book();
     book.note(6, &create(&[1], true), Outcome::Confirmed);
     book.doubt(6, TaskState::Absent);

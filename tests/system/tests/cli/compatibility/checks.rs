@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "an answer with index 0, `null` or status 404",
         &[Test(
             "crates/consul/tests/it/answers.rs",
-            "what_a_proxy_says_in_the_place_of_consul_is_no_data",
+            "answers_of_a_proxy_instead_of_consul_are_no_data",
         )],
     ),
     ("one connection per view", &[Counts]),
@@ -74,7 +74,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
             Call(ORIGINAL, "task delete web -auto-approve", 13, &[]),
             Test(
                 "tests/system/tests/cli/task/arguments.rs",
-                "for_us_an_option_may_follow_the_name",
+                "cts_accepts_an_option_after_the_name",
             ),
         ],
     ),
@@ -220,7 +220,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "bad CA file at the start",
         &[Test(
             "tests/system/tests/system/outside.rs",
-            "what_cannot_be_used_outside_ends_the_start",
+            "unusable_tls_file_or_syslog_ends_the_start",
         )],
     ),
     (
@@ -299,7 +299,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "plain HTTP on the port of TLS",
         &[Test(
             "services/gateway/tests/it/tls.rs",
-            "who_takes_it_for_plain_http_is_told",
+            "plain_http_requests_are_answered_with_an_explanation",
         )],
     ),
     (

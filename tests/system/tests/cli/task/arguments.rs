@@ -31,13 +31,13 @@ async fn one_name_is_enough() {
 }
 
 #[tokio::test]
-async fn for_the_original_an_option_after_the_name_is_one_more_name() {
+async fn original_takes_an_option_after_the_name_as_another_name() {
     let call = Call::original(&["task", "delete", "web", "-auto-approve"]);
     assert_snapshot!(call.run().await);
 }
 
 #[tokio::test]
-async fn for_us_an_option_may_follow_the_name() {
+async fn cts_accepts_an_option_after_the_name() {
     let here = ok(json!({"task": {"name": "web"}}));
     let server = Conversation::with([here, accepted()]).await;
     let call = Call::cts(&["task", "delete", "web", "-auto-approve"]);

@@ -28,7 +28,7 @@ async fn the_address_can_be_an_option() {
 }
 
 #[tokio::test]
-async fn nobody_is_there() {
+async fn reports_an_unreachable_server() {
     let port = free_port();
     let call = disable(&["-http-addr", &format!("http://127.0.0.1:{port}/")]);
     assert_snapshot!(call.run().await.replace(&port.to_string(), "PORT"));

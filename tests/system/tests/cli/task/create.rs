@@ -206,7 +206,7 @@ async fn a_file_with_old_syntax() {
 }
 
 #[tokio::test]
-async fn what_made_the_original_crash_is_an_error() {
+async fn refuses_files_that_made_the_original_crash() {
     for text in [
         "task {\n  module = \"m/m/m\"\n  condition \"services\" { names = [\"a\"] }\n}\n",
         "task {\n  name = \"a\"\n  module = \"m/m/m\"\n  condition \"consul-kv\" {}\n}\n",

@@ -106,7 +106,7 @@ async fn unknown() {
 }
 
 #[tokio::test]
-async fn nobody_gets_a_hint_to_a_command_that_the_original_does_not_have() {
+async fn original_hints_at_no_command_that_it_does_not_have() {
     let server = Conversation::with([unknown_task("web"), unknown_task("web")]).await;
     let said = server.run(delete().input("yes\n"), &[GET, DELETE]).await;
     assert!(!said.stdout.contains("cts task list"), "{said}");
@@ -177,7 +177,7 @@ fn planned() -> ScriptedAnswer {
 }
 
 #[tokio::test]
-async fn what_is_destroyed_is_shown_before() {
+async fn destruction_is_shown_before_the_deletion() {
     let server = Conversation::with([destroyed(), planned(), accepted()]).await;
     let said = server.run(delete().input("yes\n"), &[GET, PLAN, DELETE]);
     assert_snapshot!(said.await);
@@ -194,7 +194,7 @@ async fn nothing_is_destroyed_without_a_yes() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_planned_is_not_destroyed() {
+async fn failed_plan_of_a_destruction_prevents_the_deletion() {
     let server = Conversation::with([destroyed(), unknown_task("web")]).await;
     let said = server.run(delete().input("yes\n"), &[GET, PLAN]).await;
     assert_eq!(said.code, Some(11), "{said}");
@@ -210,7 +210,7 @@ async fn a_destruction_approved_beforehand() {
 
 /// Nor where it is not known whether it would be.
 #[tokio::test]
-async fn what_is_to_be_retained_is_not_destroyed() {
+async fn retained_infrastructure_is_not_destroyed() {
     let retain = "DELETE /v1/tasks/web?on_delete=retain";
     let server = Conversation::with([accepted()]).await;
     let call = Call::cts(&["task", "delete", "-retain", "web"]).input("yes\n");

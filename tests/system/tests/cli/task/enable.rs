@@ -128,7 +128,7 @@ async fn waiting_for_a_running_task() {
 }
 
 #[tokio::test]
-async fn what_a_terminal_would_obey_is_shown_instead() {
+async fn terminal_control_characters_of_a_plan_are_escaped() {
     let plan = "\u{1b}[2J\u{1b}]0;title\u{7}nothing\n";
     let answer = ok(json!({"inspect": {"changes_present": false, "plan": plan}}));
     let server = Conversation::with([answer, done()]).await;

@@ -236,7 +236,7 @@ async fn tasks_can_be_created_disabled_and_replaced() {
 }
 
 #[tokio::test]
-async fn when_nothing_answers_any_more_the_rest_is_not_tried() {
+async fn import_stops_when_the_server_no_longer_answers() {
     let source = tasks(&[task("a", &json!({})), task("b", &json!({}))]);
     let here = vec![tasks(&[]), ScriptedAnswer::Close];
     let said = import(source, here, &[], &[LIST, CREATE]).await;

@@ -225,7 +225,7 @@ async fn a_server_of_an_earlier_version_sends_no_states() {
 }
 
 #[tokio::test]
-async fn why_a_task_does_not_run() {
+async fn explains_why_a_task_does_not_run() {
     let server = Conversation::with([explained()]).await;
     assert_snapshot!(server.run(cts(&["explain", "web"]), &[EXPLAIN]).await);
     let server = Conversation::with([explained()]).await;
@@ -333,7 +333,7 @@ async fn a_list_that_is_not_there_is_no_unknown_task() {
 }
 
 #[tokio::test]
-async fn what_is_no_api() {
+async fn reports_a_server_that_is_not_the_api() {
     let page = ScriptedAnswer::Text(200, "text/html", "<html>\n<body>hello".into());
     let server = Conversation::with([page]).await;
     assert_snapshot!(server.run(cts(&["list"]), &LIST[..1]).await);

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_shown_instead() {
+    fn escapes_terminal_control_characters() {
         let text = "a\tb\r\nc\u{1b}[31m\u{9b}1m\u{7f}é\u{202e}x\0";
         assert_eq!(
             printable(text),

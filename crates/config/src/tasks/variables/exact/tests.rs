@@ -95,7 +95,7 @@ fn calculations_are_exact_or_refused() {
 }
 
 #[test]
-fn what_has_no_exact_value_is_refused() {
+fn refuses_expressions_without_an_exact_value() {
     let digits = "too many digits to be kept exactly";
     for (text, reason) in [
         ("18446744073709551615 + 2", digits),
