@@ -1,8 +1,25 @@
-//! Following any number of queries over a bounded number of connections (ARCHITECTURE.md#watching-thousands-of-services).
+//! Following any number of queries over a bounded number of connections.
 //!
 //! Over HTTP/2 every query is held open: many share a connection. Over HTTP/1.1 a query that Consul holds takes
 //! a connection of its own. If the queries outnumber the connections, the queries that change most often are
 //! held. The others are read again when one of a few cheap queries reports a change of their kind.
+//!
+//! Consul accepts 200 connections of a client. The budget over HTTP/1.1 is `max_conns_per_host`, 100 connections by
+//! default:
+//!
+//! | connections of 100 | for |
+//! | --- | --- |
+//! | 12 | reading again (`readers`) |
+//! | 12 | unused in between, by the HTTP library |
+//! | 3 for each datacenter and namespace, 1 for its keys | noticing that something has changed (`change_scope`) |
+//! | 4 | everything else |
+//! | the rest, at least 68 | held queries, of the views that change most often (`slot_allocator`) |
+//!
+//! Catalog queries are always held; each datacenter, namespace and node meta data has one. While other queries have
+//! no slot, Consul holds a query for 20 s at most: a query gives up its slot only between two requests.
+//!
+//! Consul does not report what changed, so every query that is not held is read again. An answer with the index of
+//! the last one is not decoded.
 
 mod change_scope;
 mod members;

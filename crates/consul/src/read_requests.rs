@@ -1,4 +1,4 @@
-//! Reads of a followed query that are asked for (ARCHITECTURE.md#what-a-run-sees).
+//! Reads of a followed query that are asked for (docs/runs.md#what-a-run-sees).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,8 @@
-//! Requirements of a run, and capabilities of a worker (ARCHITECTURE.md#7-data).
+//! Requirements of a run, and capabilities of a worker.
+//!
+//! A run is leased only to a worker that has its driver or engine, in the exact version if its task names one, and
+//! bundles if its module comes as one. The worker also needs the settings of the input (`settings`), which the lease
+//! checks by the notes of the leader.
 
 use std::fmt;
 

@@ -1,4 +1,8 @@
 //! The frozen input of a run: canonical bytes and their hash.
+//!
+//! An input is a list of contents: first the task with the identity of its settings, then the contents of its views.
+//! Contents are canonical JSON, stored once by their SHA-256, however many inputs name them. The hash of the list
+//! names the input.
 
 use std::sync::Arc;
 

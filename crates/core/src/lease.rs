@@ -6,7 +6,8 @@
 //! * **The keeper**, the row of a run or of the leadership, goes by database time. Every grant to another
 //!   holder raises an epoch; every later message names the holder and the epoch and is refused when the row has
 //!   moved on. A lease never gets shorter, whatever is asked: an answer may be lost, and its holder still
-//!   counts on the longer promise.
+//!   counts on the longer promise. A lease of a run that expired and was not taken back may still be completed, and a
+//!   renewal puts it in force again: no other worker has the run.
 //! * **The holder** ([`LeaseDeadlines`]) goes by its monotonic clock and counts from the moment when it *asked*. The
 //!   keeper grants no earlier than that, so what the holder believes ends before what the keeper
 //!   promised, however long the answer took and whatever the wall clocks do.
@@ -27,7 +28,8 @@
 //! A lease that ends without a word is mostly the fault of its worker, and perhaps of the input that killed the
 //! worker; so it counts as an attempt. The loss says nothing if no scheduler could have renewed the lease,
 //! because all schedulers were silent for longer than [`longest_pause`] after the lease was granted or renewed
-//! last.
+//! last: with every call for the leadership a replica notes that schedulers serve (`leadership.served_since`). At the
+//! start of an embedded process no lost lease counts, because any kill of the process cuts off everything that runs.
 //!
 //! # Obligations of the users of these rules
 //!

@@ -1,5 +1,14 @@
 //! Runs that take place on a server of Terraform (driver `terraform-cloud`): the record by which a worker continues
 //! with a remote run that another worker has begun.
+//!
+//! The row of the run has the record (`runs.remote_run`), and the row of the task has the newest record
+//! (`tasks.remote_run`), which outlives the run. The worker records a remote run before it is requested and with each
+//! change. The store adds the input of the run, so that a worker of an earlier version does not follow the remote run
+//! of a replaced input, either.
+//!
+//! Before a worker asks the server to end a remote run it notes that (`given_up`). An end as discarded or cancelled
+//! without that note is a decision on the server: it ends the run as if it were cancelled
+//! (`AttemptOutcome::Declined`).
 
 mod budget;
 mod hostname;

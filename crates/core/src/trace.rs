@@ -1,4 +1,8 @@
 //! Traces of runs: the ids of spans, and the part of a trace that is stored with a run (docs/telemetry.md#traces).
+//!
+//! Spans are made when they end, from stored times: whether a trace is kept is decided at the end of its run. The row
+//! of a run has the span that led to it ([`RunTrace`]). The ids of the spans of a run and of its leases follow from
+//! the id of the run, so every process names the same parents.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroU128};

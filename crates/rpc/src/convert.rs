@@ -1,6 +1,10 @@
 //! Conversions, one file per area: `…_to_wire` away from the domain, `…_from_wire` towards it.
 //!
 //! They are functions and not `From` implementations because both sides live in other crates.
+//!
+//! Messages end where a call is made: decisions see the values of `cts-core`. Answers of cts's own endpoints are the
+//! exception, because the messages of the scheduler serialise themselves (`cts_proto::json`). Only the wire format of the
+//! original has types of its own, in the gateway and in the client.
 
 mod attempts;
 mod delta;

@@ -1,4 +1,7 @@
 //! The replicas of a service: where they are, which of them are healthy, and calls spread over those.
+//!
+//! Every address is checked every two seconds, and at once after a lost connection; calls go to healthy addresses
+//! only. A call waits while no address is healthy, so every call needs a time limit.
 
 mod balance;
 mod condition;

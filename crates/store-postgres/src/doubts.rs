@@ -4,6 +4,10 @@
 //! kept apart, and count again for the tasks that are trusted. An earlier version that notices the timeline
 //! keeps nothing, so every task runs once. An earlier version that serves next to this one leases nothing
 //! within the life of a lease either, and after that nothing becomes trusted.
+//!
+//! Inputs that counted before are in `doubted_tasks`. They count again for a task if all workers in `doubted_workers`
+//! have reported their journals, and no journal has an attempt at the task that is missing in the database. The
+//! leader queues nothing before that is settled.
 
 mod settlement;
 

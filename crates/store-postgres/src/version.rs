@@ -1,4 +1,7 @@
 //! The version of the states of tasks.
+//!
+//! Triggers draw a number for a task whose state changes (`task_versions`). Runs in progress, logs and heartbeats
+//! change no state, so they cause no new read of all states.
 
 use std::sync::Arc;
 

@@ -1,4 +1,11 @@
 //! Runs that are cancelled.
+//!
+//! The row of the run has the order (`runs.cancel_requested_at`, `cancel_force`), by the clock of the database. Its
+//! worker receives the order by `AwaitCancel` or with a renewal, and the transaction that ends the attempt lets no
+//! other attempt follow.
+//!
+//! The withheld input is in `tasks.cancelled_input`. A suspended destruction goes back to the queue, due in the year
+//! 9999, and its task shows that (`tasks.destruction_suspended_at`).
 
 use cts_core::runs::{CancelOrder, RunStatus};
 use cts_core::{EventId, RunId};

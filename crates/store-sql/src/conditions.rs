@@ -1,5 +1,9 @@
 //! Conditions about a run `r` and its task `t` that several statements have, also those of the databases' own. Macros,
 //! so that a statement stays one text that never changes.
+//!
+//! An apply is not leased while its concurrency group is taken. The lease notes the group in the run, and the partial
+//! unique index `runs_one_of_group` over running runs decides between simultaneous calls: one gets the run, the other
+//! looks again.
 
 /// Condition that another task has the concurrency group of the task, or a remote run of that task keeps it. Two remote
 /// runs of a group do not wait for each other.

@@ -6,6 +6,9 @@
 //!
 //! While another run of its task is running, a run that is to become an ending stays queued with an order to stop, so
 //! that no worker takes it. It becomes an ending when that other run has ended.
+//!
+//! The store completes the cancel, the disabling or the deletion when the remote run has ended. An attempt that ends
+//! before that leaves an ending again.
 
 use std::time::Duration;
 

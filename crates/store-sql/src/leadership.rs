@@ -1,4 +1,6 @@
 //! The leader, the fence by which only the leader writes in its name, and the members.
+//!
+//! The leadership is one row: holder, its incarnation, epoch, and expiry in the time of the database.
 
 use std::time::Duration;
 

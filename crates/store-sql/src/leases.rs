@@ -1,4 +1,7 @@
 //! Leases that are held: renewed, suspended, resumed.
+//!
+//! A suspended lease stays, and frees slot and concurrency group; a remote run that has not ended keeps the group
+//! (`runs.remote_group`). A resumed lease takes the group again, in one transaction with the task locked.
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! Statements: a text with the values of its arguments.
+//!
+//! The conformance suite executes every statement and so checks it. The macros of sqlx would compile SQLite twice,
+//! and need a database at build time, for little more.
 
 use std::borrow::Cow;
 

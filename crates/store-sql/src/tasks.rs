@@ -1,4 +1,7 @@
 //! Tasks as they are stored. Writers have locked the task.
+//!
+//! Runs, events and logs outlive their task, ticks go with it. A task has an *incarnation*, which its runs and events
+//! carry: a task that is made under an old name begins with an empty status.
 
 use cts_core::{Digest, EventConfig, RunId, TaskAfterRun, TaskName, TaskSpec};
 use cts_store::cell::encoded;

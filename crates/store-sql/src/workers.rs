@@ -1,4 +1,7 @@
 //! Workers: their heartbeats and drains.
+//!
+//! The first heartbeat of a worker names the earlier lives in its journal, which are noted as replaced
+//! (`workers.replaced`). Replaced lives are not shown; decisions count them by their silence, like all workers.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Archives of the rows that resets of the storage have removed.
+//!
+//! A reset copies every row that it removes into an archive first, in the same transaction.
 
 use chrono::{DateTime, Utc};
 use cts_core::ArchiveId;

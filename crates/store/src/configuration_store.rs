@@ -40,7 +40,8 @@ pub trait ConfigurationStore {
     ) -> Result<ConfigurationInForce, LeaderError>;
 
     /// Puts a configuration in force without asking members, and returns its number; `None` if the one in
-    /// force is not the one that it was compared with.
+    /// force is not the one that it was compared with. The same transaction forgets the changes and deletions of its
+    /// tasks by the API.
     async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
 
     /// The configuration in force; `None` if none was put in force yet, or if this program cannot decode it.

@@ -2,6 +2,10 @@
 //!
 //! A program without support for these runs reads them as checks: if it got such a run, it would change
 //! nothing, and its report could not be taken for a plan.
+//!
+//! A task whose infrastructure is destroyed is in the phase `deleting`, with the run in `tasks.destroy_run`. The
+//! transaction that deletes the task queues this run, or the one that ends the running run of the task. Its input is
+//! that of an earlier apply, so neither Consul nor the leader is needed.
 
 use cts_core::RunId;
 use cts_core::runs::RunKind;

@@ -1,4 +1,7 @@
 //! Housekeeping, as a trait of every store: when it was done last, and the space of logs.
+//!
+//! The last line of a log that is removed for space is replaced before the others go, and the size (`log_sizes`) is
+//! noted after that, so a removal that is cut off is repeated.
 
 use std::time::Duration;
 

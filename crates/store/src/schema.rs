@@ -1,4 +1,7 @@
 //! Rules for the schemas that a program accepts (CONTRIBUTING.md#compatibility). For implementations.
+//!
+//! Migrations go forward only. SQLite files are upgraded at the start, Postgres by `cts migrate`; a service refuses
+//! an older schema.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,7 @@
 //! The settings in force: changes by a leader, and the queued runs that lack them.
+//!
+//! Every statement that queues a run by itself, or puts a run back, takes the successor of the old generation from
+//! the view `settings_successors`.
 
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};

@@ -2,6 +2,10 @@
 //!
 //! Services record through a [`Meter`](opentelemetry::metrics::Meter), which they get as an argument; without
 //! configuration it costs nothing. Start with [`Telemetry`]; [`Listener`] serves metrics and health checks over HTTP.
+//!
+//! The SDK of OpenTelemetry, the exporters and the listener are in this crate alone. Each crate declares its
+//! instruments in one file, `metrics.rs`. The log stays in `cts-runtime`: it works before there is a configuration,
+//! and keeps its first lines for an exporter that begins later.
 #![warn(missing_docs)]
 
 mod collector_log;

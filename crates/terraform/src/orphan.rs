@@ -1,4 +1,7 @@
 //! Terraform processes that have outlived the cts that started them (promise P1).
+//!
+//! Before a worker uses a task directory for the first time, it looks for processes that work there with the marker
+//! of cts in their environment, and stops them gently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

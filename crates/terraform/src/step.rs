@@ -7,7 +7,7 @@ use cts_core::StepTimeouts;
 use semver::Version;
 
 /// How long they wait for the lock of the state where a worker may replace a killed worker: longer than
-/// Consul keeps the lock of the dead (ARCHITECTURE.md#7-data). A `task_env` can override this.
+/// Consul keeps the lock of the dead. A `task_env` can override this.
 pub(crate) const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
 
 /// First version without the flags that plugins once needed.

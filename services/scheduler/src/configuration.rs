@@ -3,6 +3,14 @@
 //! Task blocks take effect when a member starts and all live members then have the same; a takeover changes
 //! nothing. The leader brings the configuration in force into the tasks, whichever member's start has decided
 //! it.
+//!
+//! * A member that starts, or reads its files again, registers its task blocks, with the content of its local
+//!   modules, which it packs for the workers. If all members that were seen within `session_ttl` have registered the
+//!   same blocks, the same transaction puts these in force.
+//! * Members that may be dead are waited for that long. A takeover, a crash and a leave decide nothing. With nothing
+//!   stored, the file of the first leader counts.
+//! * The leader sees the new number of the configuration in force, brings it into the tasks, logs each task that it
+//!   changes, and begins with a new planner.
 
 pub(crate) mod compatibility;
 mod file_tasks;

@@ -3,6 +3,14 @@
 //! Any replica handles such a call: checks the request, writes the change and the request of a run in one
 //! transaction, and waits for the end of that run; the leader carries the request out, a worker the run. So the
 //! work goes on when one of them dies, and calls on different tasks share nothing.
+//!
+//! A task that the API creates is stored in the phase `creating`, which no list shows, together with the request of
+//! its run. The leader waits at most a minute for the views of the task, freezes the newest input and queues the run.
+//! The transaction that ends the run makes the task `ready`, or `discarded` if the run failed or was only an
+//! inspection.
+//!
+//! Changes and deletions by the API stay until the file changes the task: its declaration is compared with the
+//! earlier content of the file (`tasks.configured`).
 
 mod cancelled;
 mod deletion;

@@ -1,4 +1,7 @@
 //! The state of a view, which its subscribers are sent.
+//!
+//! While Consul is away the snapshot stays. Subscribers get a report with the problem, its start and the time of the
+//! next try, which explanations of the tasks contain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

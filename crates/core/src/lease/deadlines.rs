@@ -9,7 +9,7 @@ const LONGEST_MARGIN: Duration = Duration::from_secs(1);
 /// fixed moment.
 ///
 /// The life of the lease is counted from the moment of asking, because the keeper grants no earlier than
-/// that (ARCHITECTURE.md#7-data).
+/// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseDeadlines {
     kind: Kind,

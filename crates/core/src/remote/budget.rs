@@ -1,4 +1,6 @@
 //! Budget of requests: a server counts those of one user, so all workers share it.
+//!
+//! A worker with the driver `terraform-cloud` gets its share with the answer to each heartbeat.
 
 use std::time::Duration;
 

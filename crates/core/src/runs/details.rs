@@ -2,6 +2,8 @@
 //! times.
 //!
 //! All these texts come from outside, so they are bounded wherever they come from: [`RunDetails::bounded`].
+//!
+//! Numbers and times are stored in `runs.summary`, changes and diagnostics in `runs.findings`, which lists leave out.
 
 use std::fmt;
 use std::mem;

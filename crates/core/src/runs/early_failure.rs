@@ -3,6 +3,12 @@
 //! If the machine of the worker is at fault, another worker can do the run: the run goes back to the queue, and the
 //! attempt does not count. An error alone does not show whose fault it is: a disk is full for every run, a bundle
 //! that is too large only for its own. So the worker tries by itself, right after the error, what every run needs.
+//!
+//! The worker reports the side at fault with the failure, so a scheduler of an earlier version counts the attempt.
+//! Heartbeats have the problem of a worker (`workers.problem`) for display: the worker itself stops asking for runs.
+//!
+//! After such an attempt, or a lost lease, `runs.elsewhere_until` keeps the run from the same worker for
+//! [`ELSEWHERE_FOR`], if another worker fits at that moment.
 
 use std::io::{Error, ErrorKind};
 use std::time::Duration;

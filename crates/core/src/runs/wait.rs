@@ -9,6 +9,9 @@
 //!
 //! A run whose remote run waits for a person keeps its concurrency group: its server applies when the person
 //! confirms, whatever cts does meanwhile.
+//!
+//! The end of a wait follows from the queue and the task, so no statement that ends a wait can be forgotten. Waits
+//! are numbered, so a late call cannot suspend a run that continues.
 
 use std::fmt;
 

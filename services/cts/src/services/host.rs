@@ -1,4 +1,7 @@
 //! The life of a process that serves: its parts begin in any order and end from the outside in.
+//!
+//! Gateway and worker end first, then the scheduler, then the watcher; then the database is closed. Terraform gets an
+//! interrupt, and a run that did not finish goes back to the queue without counting.
 
 use std::net::SocketAddr;
 

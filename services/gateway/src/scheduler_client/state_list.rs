@@ -1,4 +1,6 @@
 //! The states of all tasks as JSON, one piece for each task, kept by what has changed.
+//!
+//! A gateway asks each scheduler for the changes since that scheduler's last answer (`ListCurrentStates`).
 
 use std::collections::BTreeMap;
 

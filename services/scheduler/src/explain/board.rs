@@ -1,4 +1,9 @@
 //! The kept states of all tasks, brought up to date when somebody asks.
+//!
+//! A look reads the facts that have changed, and the open runs in short. Triggers note for each task the transaction
+//! of its newest change (`task_versions.changed_in`; in SQLite a number in `task_changes`). All facts are read when
+//! the leader has changed. Calls that come together share a look, and a look takes at most a quarter of the time
+//! ([`Paced`]).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! Proofs that a worker holds the lease of the run that it calls for (docs/access.md#leases).
+//!
+//! A granted lease comes with a secret, an HMAC of run, epoch and worker under a key in the database. The worker
+//! sends it as metadata with each call for the run, so it speaks for the runs that it holds and for no other.
 
 use cts_core::lease::LeaseKey;
 use cts_core::{LeaseEpoch, RunId, WorkerId};

@@ -1,4 +1,7 @@
 //! Whether a call comes from the process that the id of its worker belongs to (docs/access.md#ids-of-workers).
+//!
+//! The row of an id has the SHA-256 of the registration in its first heartbeat (`workers.registration`). The answer
+//! has the secret for `AcquireRun`, so a worker requests runs only after that answer.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,4 +1,9 @@
 //! Prunes old runs and other old data, so that the database does not grow for ever.
+//!
+//! Ended runs beyond the newest 500 of a task, or older than 90 days (`runs_kept`, `runs_kept_for`), are pruned
+//! hourly, with their events, logs and inputs. The newest success of an existing task is kept. All earlier tasks of a
+//! name count as one. The table `housekeeping` has the time of the last round, so that it happens whichever replica
+//! leads.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -3,6 +3,9 @@
 //!
 //! Such tasks are being deleted until their run has ended. A task of the same name that is declared in that
 //! time is stored after that.
+//!
+//! That holds for a deletion over the API, too. Until the run has ended the leader serves all other tasks, and logs
+//! the reason for the wait. A file ends no destruction that the API has begun.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,8 @@
 //! Settings in force: the leader compares the settings that workers report, decides which are in force, and
 //! notes which workers have them (docs/configuration.md#settings-of-the-workers).
+//!
+//! The lease of a run checks these notes. A generation never changes, so a note cannot be wrong, only missing for a
+//! second.
 
 mod differences;
 mod earlier_identity;

@@ -1,4 +1,4 @@
-//! Reads of views that a task waits for before its input is frozen (ARCHITECTURE.md#what-a-run-sees).
+//! Reads of views that a task waits for before its input is frozen (docs/runs.md#what-a-run-sees).
 //!
 //! A trigger comes with the data of its own view. The other views may have answered before the change was written that has
 //! triggered the task, so the input waits for a read of each of them that began after the trigger had come. Views whose

@@ -1,4 +1,17 @@
 //! Requests for reads of views, and their answers.
+//!
+//! No index says whether a view has answered before the change was written that has triggered a task: the index of
+//! one service never reaches that of another. So the input of a due task waits for reads of its views that trigger
+//! nothing (`awaited_reads`).
+//!
+//! * The request goes to the watcher of the view on the Watch stream, with a *mark*. A watcher announces in the
+//!   metadata of its answer that it understands marks; a watcher of an earlier version is not asked.
+//! * The watcher reads the view beside the query that Consul holds. It sends the delta first and then the mark, in
+//!   order on the same stream.
+//! * A read that comes too late is *owed*: the content of the view is compared with that of the frozen input when the
+//!   mark comes, and the run has the names of such views in its cause (`runs.cause`).
+//! * Owed reads are not handed to the next leader. Its first input of each task is compared with the last applied
+//!   one, and owes a read of each of these views.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //! A scheduler may have granted a run to such a call, or may still do so if its database was away. The worker
 //! takes no answer to the call any more. Its heartbeats say so, and the run goes back to the queue at once
 //! instead of waiting for the end of a lease without a worker.
+//!
+//! The grant of a run has the name of its call, by which the scheduler finds it.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;

@@ -1,4 +1,8 @@
 //! `cts config apply`: puts a configuration in force, in the database itself. Any leader brings it into the tasks.
+//!
+//! The command opens the database itself: a second process then writes to a SQLite file for that moment, which does
+//! not count as another use of the file (`attach`). Without a leader the next one brings the configuration into the
+//! tasks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

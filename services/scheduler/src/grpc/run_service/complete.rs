@@ -1,4 +1,6 @@
 //! Ends of attempts.
+//!
+//! One transaction stores result, event, last log lines and the last applied input.
 
 use cts_core::RunId;
 use cts_core::runs::{AttemptOutcome, RunStatus};

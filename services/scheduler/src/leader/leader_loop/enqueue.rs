@@ -1,4 +1,7 @@
 //! Freezing inputs and queueing runs.
+//!
+//! Before each round the leader takes all deltas that are ready. `cts_core::runs::decide_enqueue` decides which
+//! inputs get a run.
 
 use std::collections::HashSet;
 use std::time::Duration;

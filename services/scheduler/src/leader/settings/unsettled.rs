@@ -1,5 +1,9 @@
 //! Assigns the settings in force to queued runs that lack them: runs of an earlier version, runs that were
 //! moved from another store, and runs that were queued while the settings changed.
+//!
+//! A run that destroys keeps the generation of the last apply until the leader assigns the successor. The leader does
+//! not while the workers lack a provider block of that generation ([`lacking_blocks`]). No worker gets a run that
+//! destroys while it has no settings.
 
 use std::collections::BTreeMap;
 
