@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use cts_core::Clock;
 use tokio::sync::watch;
 
+use crate::denied::Denied;
 use crate::failures::Failures;
 use crate::oidc::Issuers;
 use crate::principal::Principal;
@@ -20,20 +21,6 @@ pub struct Authenticator {
     issuers: Issuers,
     failures: Failures,
     clock: Arc<dyn Clock>,
-}
-
-/// The credential gives no access. The reasons are for the log and for audit records; callers hear one text for all.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
-    /// There is no such static token.
-    #[error("the token is not known")]
-    Unknown,
-    /// Its time is over.
-    #[error("the token of {0} has expired")]
-    Expired(String),
-    /// A token of an issuer that is not accepted.
-    #[error("{0}")]
-    Issuer(String),
 }
 
 impl Authenticator {

@@ -7,6 +7,7 @@
 
 mod authenticator;
 mod bearer;
+mod denied;
 mod failures;
 mod oidc;
 mod principal;
@@ -14,8 +15,9 @@ mod refusals;
 mod token;
 mod tokens;
 
-pub use authenticator::{Authenticator, Denied};
+pub use authenticator::Authenticator;
 pub use bearer::bearer;
+pub use denied::Denied;
 pub use failures::Failures;
 pub use oidc::{IssuerError, IssuerSettings, Issuers};
 pub use principal::Principal;

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use self::claims::{moment, role, text};
 pub use self::documents::IssuerError;
 use self::keys::Keys;
-use crate::authenticator::Denied;
+use crate::denied::Denied;
 use crate::principal::Principal;
 use crate::token::TokenHash;
 

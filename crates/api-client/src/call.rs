@@ -38,12 +38,22 @@ pub(crate) struct Answer {
     address: String,
 }
 
-pub(crate) async fn send(
-    api: &ApiClient,
-    method: Method,
-    url: Url,
-    body: Body,
-) -> Result<Answer, CallError> {
+impl ApiClient {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, CallError> {
+        self.send(Method::GET, url, Body::None).await?.decode()
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        body: Body,
+    ) -> Result<Answer, CallError> {
+        send(self, method, url, body).await
+    }
+}
+
+async fn send(api: &ApiClient, method: Method, url: Url, body: Body) -> Result<Answer, CallError> {
     let mut request = api.request(method, url);
     request = match body {
         Body::None => request,

@@ -17,6 +17,7 @@ mod overview;
 mod redirects;
 mod runs;
 mod settings;
+mod tasks;
 mod tls;
 mod token;
 

@@ -7,9 +7,8 @@ use cts_api_client::TokenError;
 use cts_config::ConfigError;
 use cts_core::ErrorCode;
 
-use crate::commands::certs::CertsError;
+use crate::certs_error::CertsError;
 use crate::exit_code::{EXIT_GENERAL, EXIT_MISSING, EXIT_UNUSABLE};
-use crate::output::{say, say_error};
 
 /// A command ends without its result.
 #[derive(Debug, thiserror::Error)]
@@ -68,27 +67,5 @@ impl CommandError {
             Self::Path { .. } => ErrorCode::PathUnusable,
             Self::ProcessEnv(_) => ErrorCode::ProcessUnusable,
         }
-    }
-
-    /// Prints the error on standard error and gives the exit code.
-    pub fn report(&self) -> u8 {
-        match self {
-            Self::Configuration(ConfigError::Problems(report)) => say(&report.render()),
-            Self::Configuration(ConfigError::NothingFound(warnings)) => {
-                if !warnings.is_empty() {
-                    say(&warnings.render());
-                }
-                say_error(self.code(), self);
-            }
-            Self::NoConfiguration
-            | Self::Call(_)
-            | Self::Token(_)
-            | Self::Path { .. }
-            | Self::Certificates(_)
-            | Self::ProcessEnv(_) => {
-                say_error(self.code(), self);
-            }
-        }
-        self.exit_code()
     }
 }

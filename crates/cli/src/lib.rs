@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod certs_error;
 mod commands;
 mod completion;
 mod configuration;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io::{self, Write as _};
 
+use cts_config::ConfigError;
 use cts_core::{Chain, ErrorCode};
 
 use crate::error::CommandError;
@@ -15,6 +16,30 @@ pub fn say(text: &str) {
 /// Writes an error with its causes and its code to standard error (docs/runbook.md#error-codes).
 pub fn say_error(code: ErrorCode, error: &(dyn Error + 'static)) {
     say(&format!("error: {} [{code}]", Chain(error)));
+}
+
+impl CommandError {
+    /// Prints the error on standard error and gives the exit code.
+    pub fn report(&self) -> u8 {
+        match self {
+            Self::Configuration(ConfigError::Problems(report)) => say(&report.render()),
+            Self::Configuration(ConfigError::NothingFound(warnings)) => {
+                if !warnings.is_empty() {
+                    say(&warnings.render());
+                }
+                say_error(self.code(), self);
+            }
+            Self::NoConfiguration
+            | Self::Call(_)
+            | Self::Token(_)
+            | Self::Path { .. }
+            | Self::Certificates(_)
+            | Self::ProcessEnv(_) => {
+                say_error(self.code(), self);
+            }
+        }
+        self.exit_code()
+    }
 }
 
 /// Where the help of the command `call` is, such as `cts task create`.

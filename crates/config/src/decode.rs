@@ -6,7 +6,6 @@ pub(crate) mod deprecated;
 pub(crate) mod free_form;
 pub(crate) mod json;
 pub(crate) mod limits;
-pub(crate) mod path;
 pub(crate) mod source;
 pub(crate) mod template;
 pub(crate) mod token_file;

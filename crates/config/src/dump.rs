@@ -9,8 +9,6 @@ mod drivers;
 mod hcl;
 mod json;
 mod tasks;
-pub(crate) mod tree;
-pub(crate) mod values;
 
 use std::fmt;
 

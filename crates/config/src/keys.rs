@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::units;
-use crate::dump::tree::Body;
-use crate::dump::values::path;
+use crate::dump_body::Body;
+use crate::dump_values::path;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 

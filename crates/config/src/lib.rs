@@ -8,14 +8,20 @@
 //! Start from [`load()`], [`Config`] and [`Report`].
 #![warn(missing_docs)]
 
+mod allowed_sources;
 mod blocks;
+mod clean_path;
 mod config;
 mod context;
 mod decode;
 mod dump;
+mod dump_body;
+mod dump_values;
 mod keys;
 mod load;
+mod local_module;
 mod report;
+mod task_file;
 mod tasks;
 mod top_level;
 
@@ -43,8 +49,8 @@ pub use dump::{dump, dump_json};
 pub use load::{ConfigError, Loaded, check, load};
 pub use report::original::OriginalError;
 pub use report::problem::{Problem, Report, Severity};
+pub use task_file::{TaskFile, TaskFileError, load_task_file};
 pub use tasks::declaration::DeclaredTasks;
-pub use tasks::file::{TaskFile, TaskFileError, load_task_file};
 pub use tasks::file_keys::file_only_keys;
 pub use tasks::pinned::unpinned_module;
 

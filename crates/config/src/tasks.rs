@@ -1,6 +1,5 @@
 //! Tasks: `task` blocks of files, task files of the command line, and tasks of the API.
 
-pub(crate) mod allowed_sources;
 pub(crate) mod api_modules;
 pub(crate) mod checks;
 pub(crate) mod cloud_workspace;
@@ -8,7 +7,6 @@ pub(crate) mod condition;
 pub(crate) mod declaration;
 pub(crate) mod decoder;
 pub(crate) mod deprecated;
-pub(crate) mod file;
 pub(crate) mod file_keys;
 pub(crate) mod module_input;
 pub(crate) mod module_source;

@@ -6,22 +6,13 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::client::{Answer, ConsulClient};
 use crate::error::ConsulError;
 use crate::known::{Begun, Known};
-use crate::poll::PollEvent;
+use crate::poll_event::PollEvent;
 use crate::query::Query;
-use crate::wait_limit::{Wait, WaitLimit};
-
-/// The waits of quiet queries at one address.
-#[derive(Debug)]
-pub(crate) struct QuietWaits {
-    started: Instant,
-    limit: Mutex<WaitLimit>,
-}
 
 /// The end of a query that Consul may have held.
 #[derive(Debug)]
@@ -30,48 +21,6 @@ pub(crate) struct Held {
     pub(crate) answer: Result<Answer, ConsulError>,
     /// When the connection was cut. The answer is then that of the read after it.
     pub(crate) cut: Option<Instant>,
-}
-
-impl Default for QuietWaits {
-    fn default() -> Self {
-        Self {
-            started: Instant::now(),
-            limit: Mutex::default(),
-        }
-    }
-}
-
-impl QuietWaits {
-    fn begin(&self, wanted: Duration) -> Wait {
-        self.limit.lock().begin(wanted, self.started.elapsed())
-    }
-
-    fn answered(&self, wait: Wait) {
-        self.limit.lock().answered(wait, self.started.elapsed());
-    }
-
-    /// The connection of the query was cut at this moment, and nothing else has happened.
-    fn cut(&self, wait: Wait, at: Instant, address: &str) {
-        let at = at.saturating_duration_since(self.started);
-        let Some(line) = self.limit.lock().cut(wait, at) else {
-            return;
-        };
-        let wait = line.wait;
-        if line.is_warning {
-            tracing::warn!(
-                address,
-                ?wait,
-                "consul, or a proxy before it, ends connections that are quiet for some seconds, so that each view is \
-                 asked for all the time: raise the limit of the proxy on quiet connections above 5 minutes"
-            );
-        } else {
-            tracing::debug!(
-                address,
-                ?wait,
-                "consul, or a proxy before it, ends quiet connections: queries wait for a shorter time"
-            );
-        }
-    }
 }
 
 /// Asks a query; Consul may hold it for at most `wanted`.
@@ -86,9 +35,7 @@ pub(crate) async fn hold(
     let time = wait.map_or(wanted, |wait| wait.time);
     let answer = client.read_blocking(query, begun.index, time).await;
     match (&answer, wait) {
-        (Err(error), Some(wait))
-            if error.is_cut() && wait.is_quiet(client.waits.started.elapsed()) =>
-        {
+        (Err(error), Some(wait)) if error.is_cut() && client.waits.is_quiet(wait) => {
             let cut = Instant::now();
             let (read, answer) = read_after_cut(client, query, known).await;
             let is_same = |answer: &Answer| answer.index == Some(begun.index);

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::client::Answer;
 use crate::error::ConsulError;
-use crate::poll::PollEvent;
+use crate::poll_event::PollEvent;
 use crate::read_requests::ReadRequests;
 
 /// The state of a followed query. Several requests for it may be under way.

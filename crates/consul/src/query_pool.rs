@@ -37,7 +37,8 @@ use self::requested_reads::read_on_request;
 use self::shared_slot::SharedSlot;
 use crate::client::ConsulClient;
 use crate::known::Known;
-use crate::poll::{PollEvent, follow};
+use crate::poll::follow;
+use crate::poll_event::PollEvent;
 use crate::query::Query;
 use crate::read_requests::ReadRequests;
 

@@ -14,6 +14,7 @@
 
 mod absence;
 pub mod access;
+mod after_run;
 mod availability;
 mod backend;
 mod backoff;
@@ -78,6 +79,7 @@ mod view;
 mod worker;
 
 pub use absence::{Absence, absence};
+pub use after_run::{TaskAfterRun, task_after_run};
 pub use availability::{Candidate, UnschedulableReason, unschedulable_reason};
 pub use backend::Backend;
 pub use backoff::{Backoff, Pauses};
@@ -129,7 +131,7 @@ pub use lost_lease::LostLease;
 pub use module_interface::ModuleInterface;
 pub use module_variables::VariableProblem;
 pub use outage::Outage;
-pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
+pub use phase::{Creation, TaskActivity, TaskPhase};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use reachability::{CallBegun, Reachability, Reachable, Unreachable, plain_reason};
 pub use regexp::{InvalidRegexp, Regexp};

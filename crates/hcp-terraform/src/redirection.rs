@@ -4,32 +4,31 @@
 use reqwest::{Method, Response, StatusCode, Url, header};
 
 use crate::request::{Access, Request};
-use crate::transport::SendError;
 
-/// Where a redirection leads, if it is followed.
+/// Where a redirection leads if it is followed, else the words for its direction.
 pub(crate) fn redirected(
     from: &Url,
     answer: &Response,
     request: &Request,
     permits: impl Fn(&Url) -> bool,
-) -> Result<Url, SendError> {
+) -> Result<Url, &'static str> {
     let keeps_the_request = matches!(
         answer.status(),
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
     );
     let is_read = request.method == Method::GET;
     if !is_read && !keeps_the_request {
-        return Err(SendError::Redirect("of a change"));
+        return Err("of a change");
     }
     let location = answer.headers().get(header::LOCATION);
     let location = location.and_then(|location| location.to_str().ok());
     let next = location.and_then(|location| from.join(location).ok());
-    let next = next.ok_or(SendError::Redirect("to nowhere"))?;
+    let next = next.ok_or("to nowhere")?;
     if !permits(&next) {
-        return Err(SendError::Redirect("to something else than https"));
+        return Err("to something else than https");
     }
     if !is_read && request.access == Access::Token && !same_origin(from, &next) {
-        return Err(SendError::Redirect("of a change to another host"));
+        return Err("of a change to another host");
     }
     Ok(next)
 }

@@ -98,7 +98,8 @@ impl Transport {
             if !is_redirection(answer.status()) {
                 return read(url, answer, request.longest).await;
             }
-            let next = redirected(&url, &answer, request, |url| self.permits(url))?;
+            let next = redirected(&url, &answer, request, |url| self.permits(url));
+            let next = next.map_err(SendError::Redirect)?;
             if !same_origin(&url, &next) {
                 bearer = None;
             }

@@ -7,7 +7,7 @@ use cts_store::{StoreError, decode};
 use sqlx::SqliteExecutor;
 
 use crate::call::shared;
-use crate::connection::Pools;
+use crate::pools::Pools;
 use crate::row::{by, failed_to};
 use cts_store_sql::Durability;
 

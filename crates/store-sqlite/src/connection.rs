@@ -1,16 +1,14 @@
 //! Opens the file: directory, modes, pragmas, migrations.
 
-use std::error::Error;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use cts_store::StoreError;
-use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use crate::export;
+use crate::pools::{OpenError, Pools};
 use crate::schema;
 use crate::space;
 use crate::version::Observer;
@@ -25,23 +23,6 @@ const CACHE: &str = "-512";
 
 /// Size in bytes to which the log of changes is cut when it starts again: 16 MiB.
 const LOG_KEPT: &str = "16777216";
-
-/// A connection that writes, some that read, and an observer of commits.
-#[derive(Debug, Clone)]
-pub(crate) struct Pools {
-    pub(crate) writer: Writer,
-    pub(crate) reader: SqlitePool,
-    pub(crate) observer: Observer,
-}
-
-/// Why a file cannot be opened.
-pub(crate) type OpenError = Box<dyn Error + Send + Sync>;
-
-/// Makes it an error of the store.
-pub(crate) fn failed(path: &Path) -> impl FnOnce(OpenError) -> StoreError {
-    let location = path.display().to_string();
-    move |source| StoreError::Open { location, source }
-}
 
 /// Makes the file if it is missing, and brings its schema up to date.
 pub(crate) async fn open(path: &Path) -> Result<Pools, OpenError> {

@@ -18,7 +18,8 @@ use cts_store_sql::{
 };
 
 use crate::call::{Reading, Writing, shared};
-use crate::connection::{self, Pools, failed};
+use crate::connection;
+use crate::pools::{Pools, failed};
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
 use crate::{

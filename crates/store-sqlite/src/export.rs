@@ -15,7 +15,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::call::{Call, Cells, bound, shared};
-use crate::connection::{OpenError, failed};
+use crate::pools::{OpenError, failed};
 use crate::schema;
 
 /// Why a file cannot be read as it is. Found as the source of [`StoreError::Open`].

@@ -26,6 +26,7 @@ mod inputs;
 mod lease;
 mod log_space;
 mod logs;
+mod pools;
 mod prune;
 mod queue;
 mod row;

@@ -5,7 +5,7 @@ use cts_store::{
     StoreError,
 };
 
-use crate::connection::Pools;
+use crate::pools::Pools;
 use crate::row::failed_to;
 use crate::space;
 use cts_store_sql::Durability;

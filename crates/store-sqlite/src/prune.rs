@@ -7,8 +7,8 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::bundles;
 use crate::call::shared;
-use crate::connection::Pools;
 use crate::inputs;
+use crate::pools::Pools;
 use crate::row::{failed_to, span_micros};
 use crate::space;
 

@@ -6,7 +6,7 @@ use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::{Connection as _, SqliteConnection};
 
 use crate::call::shared;
-use crate::connection::OpenError;
+use crate::pools::OpenError;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 

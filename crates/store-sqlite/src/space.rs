@@ -3,7 +3,7 @@
 use cts_store::StoreError;
 use sqlx::{SqliteConnection, SqlitePool};
 
-use crate::connection::Pools;
+use crate::pools::Pools;
 use crate::row::failed_to;
 use cts_store_sql::Durability;
 

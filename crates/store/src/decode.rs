@@ -18,9 +18,9 @@ use self::states::leased_state;
 pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
-use crate::facts::{ShownRun, error_of};
+use crate::facts::ShownRun;
 use crate::fields::{Columns, Fields};
-use crate::model::{Lease, Requeued, RunRecord};
+use crate::model::{Lease, Requeued, RunRecord, error_of};
 use crate::settings::UnsettledRun;
 use crate::task::{Refused, RefusedCode, RunRequest, StoredTask, TaskVersion};
 

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cts_core::TaskName;
-use cts_core::runs::{RunKind, RunPhase, RunStatus, failure_text};
+use cts_core::runs::{RunKind, RunPhase, RunStatus};
 use cts_core::{RunId, WorkerId};
 
 use crate::error::StoreError;
-use crate::model::{RunRecord, TaskState};
+use crate::model::{RunRecord, TaskState, awaits_ending};
 
 /// Facts about tasks for callers that keep them, as a trait of every store. Every method is one transaction, as those
 /// of [`Store`](crate::Store) are.
@@ -97,19 +97,4 @@ impl ShownRun {
     pub fn awaits_ending(&self) -> bool {
         awaits_ending(self.status, self.worker.as_ref())
     }
-}
-
-/// As [`RunRecord::awaits_ending`], of a run with this status and worker.
-pub(crate) fn awaits_ending(status: RunStatus, worker: Option<&WorkerId>) -> bool {
-    status == RunStatus::Running && worker.is_none()
-}
-
-/// As [`RunRecord::error`], of a run with this status and these attempts.
-pub(crate) fn error_of(status: RunStatus, errors: &[String], attempts: u32) -> Option<String> {
-    if errors.is_empty() || status == RunStatus::Succeeded {
-        return None;
-    }
-    let unfinished = u32::from(status == RunStatus::Running);
-    let failed = attempts.saturating_sub(unfinished);
-    Some(failure_text(errors, failed))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind,
-    RunKinds, RunPhase, RunStatus,
+    RunKinds, RunPhase, RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
@@ -323,14 +323,29 @@ pub struct RunRecord {
 impl RunRecord {
     /// Whether its remote run is to be ended ([`cts_core::runs::becomes_ending`]), and no worker does that yet.
     pub fn awaits_ending(&self) -> bool {
-        crate::facts::awaits_ending(self.status, self.worker.as_ref())
+        awaits_ending(self.status, self.worker.as_ref())
     }
 
     /// Errors of all attempts in the form of an event: newest first. `None` without errors, or if a later
     /// attempt succeeded.
     pub fn error(&self) -> Option<String> {
-        crate::facts::error_of(self.status, &self.errors, self.attempts)
+        error_of(self.status, &self.errors, self.attempts)
     }
+}
+
+/// As [`RunRecord::awaits_ending`], of a run with this status and worker.
+pub(crate) fn awaits_ending(status: RunStatus, worker: Option<&WorkerId>) -> bool {
+    status == RunStatus::Running && worker.is_none()
+}
+
+/// As [`RunRecord::error`], of a run with this status and these attempts.
+pub(crate) fn error_of(status: RunStatus, errors: &[String], attempts: u32) -> Option<String> {
+    if errors.is_empty() || status == RunStatus::Succeeded {
+        return None;
+    }
+    let unfinished = u32::from(status == RunStatus::Running);
+    let failed = attempts.saturating_sub(unfinished);
+    Some(failure_text(errors, failed))
 }
 
 /// The state of a task by its newest events.

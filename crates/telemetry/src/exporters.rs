@@ -12,8 +12,8 @@ use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig};
 
 use crate::collector_log::{CollectorLog, Logged};
+use crate::error::TelemetryError;
 use crate::settings::OtlpSettings;
-use crate::telemetry::TelemetryError;
 
 /// Longest time for one export.
 const EXPORT_LIMIT: Duration = Duration::from_secs(10);

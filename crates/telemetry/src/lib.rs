@@ -9,12 +9,14 @@
 #![warn(missing_docs)]
 
 mod collector_log;
+mod error;
 mod exporters;
 mod held_spans;
 mod listener;
 mod log_export;
 mod process_metrics;
 mod readiness;
+mod scope;
 mod scrape_access;
 mod settings;
 mod signals;
@@ -22,6 +24,7 @@ mod task_names;
 mod telemetry;
 mod traces;
 
+pub use error::TelemetryError;
 pub use held_spans::HeldSpans;
 pub use listener::Listener;
 pub use log_export::{ExportedLine, LogExport};
@@ -31,5 +34,5 @@ pub use scrape_access::ScrapeAccess;
 pub use settings::{Identity, OtlpSettings, TelemetrySettings};
 pub use signals::Signals;
 pub use task_names::{OTHER_TASKS, TaskNames};
-pub use telemetry::{Metrics, MetricsError, Telemetry, TelemetryError};
+pub use telemetry::{Metrics, MetricsError, Telemetry};
 pub use traces::{SamplingRate, Span, Traces};

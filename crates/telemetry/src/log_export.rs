@@ -11,7 +11,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{SdkLogger, SdkLoggerProvider};
 
 use crate::collector_log::Logged;
-use crate::telemetry::SCOPE;
+use crate::scope::SCOPE;
 
 /// Exports log lines. Cheap to clone.
 #[derive(Debug, Clone)]

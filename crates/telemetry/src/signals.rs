@@ -3,7 +3,6 @@
 use opentelemetry::metrics::Meter;
 
 use crate::task_names::TaskNames;
-use crate::telemetry::Telemetry;
 use crate::traces::Traces;
 
 /// Records the signals of one service (docs/telemetry.md). Cheap to clone.
@@ -15,11 +14,4 @@ pub struct Signals {
     pub traces: Traces,
     /// Limits the names of tasks that become labels.
     pub task_names: TaskNames,
-}
-
-impl Signals {
-    /// Records nothing.
-    pub fn off() -> Self {
-        Telemetry::off().signals(TaskNames::new(0))
-    }
 }

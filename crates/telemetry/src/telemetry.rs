@@ -1,32 +1,27 @@
 //! The instruments and spans of a process.
 
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::noop::NoopMeterProvider;
 use opentelemetry::metrics::{Meter, MeterProvider as _};
-use opentelemetry_otlp::ExporterBuildError;
-use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{
     Aggregation, Instrument, InstrumentKind, SdkMeterProvider, Stream,
 };
 use prometheus::{Registry, TextEncoder};
 
 use crate::collector_log::CollectorLog;
+use crate::error::TelemetryError;
 use crate::exporters;
 use crate::log_export::LogExport;
 use crate::process_metrics;
+use crate::scope::SCOPE;
 use crate::settings::{Identity, TelemetrySettings};
 use crate::signals::Signals;
 use crate::task_names::TaskNames;
 use crate::traces::{SamplingRate, Traces};
-
-/// Name of the scope of all instruments and spans.
-pub(crate) const SCOPE: &str = "cts";
 
 /// Longest time for the last export of a process.
 const LAST_EXPORT_LIMIT: Duration = Duration::from_secs(2);
@@ -65,32 +60,17 @@ pub struct Telemetry {
 #[derive(Clone)]
 pub struct Metrics(Registry);
 
-/// Telemetry cannot begin as configured.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// The file of `telemetry.otlp.ca_cert` cannot be read.
-    #[error("`telemetry.otlp.ca_cert` {} cannot be read", path.display())]
-    Authorities {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
-    /// A header that cannot be sent.
-    #[error("`telemetry.otlp.headers` has {0:?}, which cannot be sent")]
-    Header(String),
-    /// The exporter refuses its settings.
-    #[error("`telemetry.otlp` cannot be used")]
-    Exporter(#[from] ExporterBuildError),
-    /// The endpoint of Prometheus cannot be made.
-    #[error("metrics cannot be served")]
-    Prometheus(#[from] OTelSdkError),
-}
-
 /// The values cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[error("metrics cannot be encoded")]
 pub struct MetricsError(#[from] prometheus::Error);
+
+impl Signals {
+    /// Records nothing.
+    pub fn off() -> Self {
+        Telemetry::off().signals(TaskNames::new(0))
+    }
+}
 
 impl Telemetry {
     /// Records nothing.

@@ -16,7 +16,7 @@ use opentelemetry_sdk::trace::{
 };
 
 use crate::collector_log::Logged;
-use crate::telemetry::SCOPE;
+use crate::scope::SCOPE;
 
 /// Spans that wait for their export; further ones are dropped.
 const QUEUED: usize = 8192;

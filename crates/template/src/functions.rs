@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gotmpl::{FuncMap, TemplateError, Value, ValueFunc};
 
 use crate::source::{Found, KeyPath, Source};
-use crate::template::{Sources, failed};
+use crate::sources::{Sources, failed};
 
 type Result = std::result::Result<Value, TemplateError>;
 

@@ -8,6 +8,7 @@
 mod functions;
 mod recognition;
 mod source;
+mod sources;
 mod template;
 
 pub use recognition::{Recognised, recognise};

@@ -1,6 +1,5 @@
 //! A template and its evaluation.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use gotmpl::{MissingKey, Value};
 
 use crate::functions::functions;
 use crate::source::{Found, Source};
+use crate::sources::{OURS, Sources};
 
 /// Elements that all loops of a template go through, at most.
 const LOOPS: u64 = 10_000;
@@ -37,25 +37,6 @@ pub enum Evaluation {
 #[error("{0}")]
 pub struct TemplateError(String);
 
-/// Sources that the functions of one evaluation have, and sources that they lack.
-#[derive(Debug)]
-pub(crate) struct Sources {
-    found: BTreeMap<Source, Found>,
-    needs: Mutex<BTreeSet<Source>>,
-}
-
-impl Sources {
-    /// Returns the data of a source, if known; otherwise notes the source as needed.
-    pub(crate) fn get(&self, source: Source) -> Option<&Found> {
-        let found = self.found.get(&source);
-        if found.is_none() {
-            let mut needs = self.needs.lock();
-            needs.insert(source);
-        }
-        found
-    }
-}
-
 impl Template {
     /// Checks that `text` is written in the language, and calls only functions that exist.
     pub fn new(text: &str) -> Result<Self, TemplateError> {
@@ -71,9 +52,9 @@ impl Template {
         let sources = Arc::new(Sources::of(found.clone()));
         let template = language(&sources).parse(&format!("{}{END}", self.text));
         let result = template.map_err(described)?.execute_to_string(&Value::Nil);
-        let needs = sources.needs.lock();
+        let needs = sources.needs();
         if !needs.is_empty() {
-            return Ok(Evaluation::Needs(needs.clone()));
+            return Ok(Evaluation::Needs(needs));
         }
         let mut text = result.map_err(described)?;
         match text.pop() {
@@ -90,15 +71,6 @@ impl fmt::Debug for Evaluation {
         match self {
             Self::Done(_) => f.write_str("Done"),
             Self::Needs(sources) => f.debug_tuple("Needs").field(sources).finish(),
-        }
-    }
-}
-
-impl Sources {
-    const fn of(found: BTreeMap<Source, Found>) -> Self {
-        Self {
-            found,
-            needs: Mutex::new(BTreeSet::new()),
         }
     }
 }
@@ -128,12 +100,4 @@ fn described(error: gotmpl::TemplateError) -> TemplateError {
         Error::ArgCount { name, .. } => format!("`{name}` has the wrong number of arguments"),
         _ => "the template cannot be evaluated".to_owned(),
     })
-}
-
-/// Stands before reasons of our own, which may be shown.
-const OURS: &str = "\u{1}";
-
-/// A reason of our own for an error of a function.
-pub(crate) fn failed(reason: impl fmt::Display) -> gotmpl::TemplateError {
-    gotmpl::TemplateError::Exec(format!("{OURS}{reason}"))
 }

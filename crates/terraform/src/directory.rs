@@ -10,7 +10,7 @@ use cts_core::{Chain, GENERATED_NOTICE};
 
 use crate::error::FileError;
 use crate::render::{GeneratedFile, OUTPUTS_TF, RootModule};
-use crate::state::remove_left;
+use crate::scratch::remove_left;
 
 /// Mode of a task directory and of the parents that are created with it.
 const DIRECTORY_MODE: u32 = 0o750;

@@ -40,6 +40,7 @@ mod provider_schema;
 mod render;
 mod report;
 mod saved_plan;
+mod scratch;
 mod shared_init;
 mod state;
 mod state_lock;

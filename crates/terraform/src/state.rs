@@ -10,7 +10,6 @@ mod direct;
 mod file;
 mod kept;
 mod origin;
-mod scratch;
 mod transfer;
 
 pub use direct::{
@@ -22,4 +21,3 @@ pub use origin::StateOrigin;
 pub use transfer::FetchedState;
 
 pub(crate) use kept::{forget_same_backend, keep_backend};
-pub(crate) use scratch::{Purpose, ScratchDirectory, remove_left};

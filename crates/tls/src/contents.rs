@@ -1,5 +1,7 @@
 //! Contents of the files, and their meaning.
 
+mod lives;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

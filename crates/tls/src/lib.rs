@@ -20,6 +20,7 @@ mod files;
 mod go_words;
 mod peer;
 mod plain_text;
+mod reading;
 mod reload;
 mod server;
 mod trust;

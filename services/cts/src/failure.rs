@@ -19,10 +19,10 @@ use cts_scheduler::RunError;
 use cts_store::StoreError;
 use cts_telemetry::TelemetryError;
 
-use crate::commands::migrate::place_error::PlaceError;
+use crate::engine_error::EngineError;
 use crate::first_lines::log_problems;
+use crate::place_error::PlaceError;
 use crate::private_environment::HandoverError;
-use crate::services::engine::EngineError;
 
 /// A program cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]

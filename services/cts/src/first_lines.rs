@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use cts_cli::{Gateway, ServiceCommand, Start};
 use cts_config::{Config, Report, Severity};
 
-use crate::services::listeners;
+use crate::listeners;
 
 /// Problems of the configuration in the log. A file can be made of nothing else.
 const PROBLEMS: usize = 1000;

@@ -9,10 +9,13 @@
 #![warn(missing_docs)]
 
 mod commands;
+mod engine_error;
 mod entry;
 mod failure;
 mod first_lines;
 mod guard_lines;
+mod listeners;
+mod place_error;
 mod private_environment;
 mod program;
 mod services;

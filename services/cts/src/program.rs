@@ -28,6 +28,7 @@ use crate::first_lines::{
     log_problems, log_role, warn_of_idle_options, warn_of_overridden_buffers,
 };
 use crate::guard_lines::GuardLines;
+use crate::listeners;
 use crate::private_environment::refuse_inspection;
 use crate::services::connections::{Links, Socket, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
@@ -35,7 +36,7 @@ use crate::services::reload::{Reloads, settings_of};
 use crate::services::telemetry::Observation;
 use crate::services::waiting::Patience;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
-use crate::services::{listeners, settings, single, unsafe_settings};
+use crate::services::{settings, single, unsafe_settings};
 use crate::time_zone;
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.

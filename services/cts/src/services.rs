@@ -9,7 +9,6 @@ pub(crate) mod embedded;
 pub(crate) mod engine;
 pub(crate) mod host;
 pub(crate) mod ignored_variables;
-pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod own_certificate;
 pub(crate) mod registration;

@@ -27,7 +27,7 @@ use self::tokens::Tokens;
 use self::visitor::Visitor;
 use crate::options::AccessOptions;
 use crate::problem::Problem;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::transport::connection::Connection;
 
 pub(crate) use self::refusals::Asked;

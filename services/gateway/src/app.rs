@@ -24,6 +24,7 @@ use tonic::transport::Channel;
 
 use crate::access::visitor::Visitor;
 use crate::access::{Access, Asked};
+use crate::body::{self, BODIES, BodyLimit};
 use crate::metrics::{self, Metrics};
 use crate::options::{Deps, LocalTime, Mode, Options};
 use crate::outage_watch::{only_reads, unless_unhealthy};
@@ -32,10 +33,12 @@ use crate::request::document;
 use crate::request::parameters;
 use crate::request::query::StatusQuery;
 use crate::request::run_mode::RunMode;
+use crate::request_id::RequestId;
 use crate::request_span::RequestSpan;
+use crate::route::{Route, is_for_the_leader, resolve};
 use crate::routes::changes::Received;
+use crate::routes::family;
 use crate::routes::health::health;
-use crate::routes::{Route, family, is_for_the_leader, resolve};
 use crate::routes::{audit, changes, leader, legacy_family, new_family, overview, runs};
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::overview_board::OverviewBoard;
@@ -44,14 +47,14 @@ use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{
     AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient, WorkerClient,
 };
-use crate::transport::body::{self, BODIES, BodyLimit};
+use crate::streams;
+use crate::streams::Answer;
 use crate::transport::browsers::Listened;
 use crate::transport::clients::Clients;
 use crate::transport::connection::Connection;
 use crate::transport::headers::{self, ReadableBy};
-use crate::transport::request_log::{RequestId, observe};
-use crate::transport::streams::Answer;
-use crate::transport::{http_validation, streams};
+use crate::transport::http_validation;
+use crate::transport::request_log::observe;
 
 /// Longest wait for a healthy scheduler: those of a cluster that starts are found within it.
 const FIND_LIMIT: Duration = Duration::from_millis(1500);

@@ -6,13 +6,15 @@
 //! scheduler's last answer about its replicas, for a second, answers that are valid until the scheduler
 //! names a different version, and the tokens that the scheduler has sent.
 //!
-//! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `transport` (HTTP, TLS, limits),
-//! `routes` (method and path), `access` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
+//! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `server` and `transport` (HTTP, TLS,
+//! limits), `route` (method and path), `access` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
 //! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
 #![warn(missing_docs)]
 
 mod access;
 mod app;
+mod body;
+mod json;
 mod metrics;
 mod model;
 mod options;
@@ -20,12 +22,16 @@ mod original;
 mod outage_watch;
 mod problem;
 mod request;
+mod request_id;
 mod request_span;
+mod route;
 mod routes;
 mod scheduler_client;
+mod server;
+mod streams;
 mod transport;
 
 pub use options::{
     AccessOptions, Deps, ForwardedHeader, Limits, LocalTime, Mode, Options, RequestIds,
 };
-pub use transport::server::Gateway;
+pub use server::Gateway;

@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
-use crate::routes::Route;
+use crate::route::Route;
 
 /// The label of methods that HTTP does not define.
 const OTHER_METHODS: &str = "_OTHER";

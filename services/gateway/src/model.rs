@@ -3,7 +3,7 @@
 
 mod change;
 mod cluster;
-pub(crate) mod condition;
+mod condition;
 mod error;
 mod own;
 mod status;

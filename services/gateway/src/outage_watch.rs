@@ -8,7 +8,7 @@ use http::Method;
 use tokio::time::sleep;
 
 use crate::problem::Problem;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::scheduler_client::ClusterClient;
 
 /// A reading that takes longer has its answer when a health check fails. Together with the limit of that check, an

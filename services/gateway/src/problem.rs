@@ -10,6 +10,8 @@ use cts_core::ErrorCode;
 use cts_listen::{ForeignRequest, LimitReached};
 use http::{HeaderValue, Method, StatusCode, header};
 
+use crate::body::BodyError;
+use crate::json;
 use crate::model::{CodedError, ErrorAnswer};
 use crate::request::cancel_body::CancelBodyError;
 use crate::request::parameters::ParameterError;
@@ -19,19 +21,17 @@ use crate::request::run_mode::RunModeError;
 use crate::request::state_decision::InvalidDecision;
 use crate::request::task_request::InvalidBody;
 use crate::request::update_body::UpdateBodyError;
-use crate::routes::Refusal;
-use crate::scheduler_client::{CallError, chain};
-use crate::transport::body::BodyError;
-use crate::transport::json;
-use crate::transport::rejection::RETRY_AFTER;
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
+use crate::route::Refusal;
+use crate::scheduler_client::{CallError, NO_SCHEDULER, chain};
 
 mod declined;
 mod lookups;
 
 pub(crate) use declined::Change;
 
-pub(crate) const NO_SCHEDULER: &str = "no scheduler is available";
+/// Seconds after which it may be worth another try.
+pub(crate) const RETRY_AFTER: &str = "5";
 
 /// The two families of endpoints, by their error bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

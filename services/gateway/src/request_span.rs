@@ -12,7 +12,7 @@ use opentelemetry_semantic_conventions::attribute::{
     HTTP_REQUEST_METHOD, HTTP_RESPONSE_STATUS_CODE, HTTP_ROUTE,
 };
 
-use crate::routes::Route;
+use crate::route::Route;
 
 /// A request that is being answered.
 #[derive(Debug)]

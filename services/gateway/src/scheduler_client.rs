@@ -47,6 +47,9 @@ pub(crate) use runs::RunClient;
 pub(crate) use tasks::TaskClient;
 pub(crate) use workers::WorkerClient;
 
+/// The problem while no scheduler answers.
+pub(crate) const NO_SCHEDULER: &str = "no scheduler is available";
+
 /// Longest wait for a complete answer. Reads are answered from the store in milliseconds; what takes
 /// longer than this will not come.
 const CALL_LIMIT: Duration = Duration::from_secs(10);

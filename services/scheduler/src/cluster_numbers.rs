@@ -7,8 +7,8 @@ use cts_core::{TaskStatus, UnschedulableReason};
 use cts_store::{QueueDepth, Store, StoreError, TaskState, WaitingRuns, WorkerState};
 use cts_telemetry::TaskNames;
 
-use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason, why_unschedulable};
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
+use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason, why_unschedulable};
 
 /// Numbers at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,8 +10,6 @@ mod queue;
 pub(crate) mod read_ahead;
 pub(crate) mod registrations;
 pub(crate) mod run_service;
-pub(crate) mod status;
 pub(crate) mod task_service;
 mod task_states;
-pub(crate) mod wire;
 pub(crate) mod worker_service;

@@ -2,7 +2,6 @@
 //! finishes removals and prunes old runs.
 
 mod broken_modules;
-pub(crate) mod check_pass;
 mod disabled_tasks;
 pub(crate) mod election;
 mod expired_leases;
@@ -11,13 +10,10 @@ mod housekeeping;
 pub(crate) mod leader_context;
 pub(crate) mod leader_loop;
 mod lost_workers;
-pub(crate) mod mode;
 mod observation;
 pub(crate) mod recent_inputs;
 mod removals;
 pub(crate) mod settings;
-pub(crate) mod term;
-pub(crate) mod unschedulable;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -35,10 +31,10 @@ use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::leader_loop::LeaderLoop;
-use crate::leader::mode::Mode;
 use crate::leader::settings::{SettingsInForce, SettingsKeeper};
-use crate::leader::term::Term;
+use crate::mode::Mode;
 use crate::planner::Planner;
+use crate::term::Term;
 
 /// Time before a write that the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -19,27 +19,34 @@
 
 mod access;
 mod change_times;
+mod check_pass;
 mod cluster_numbers;
 mod configuration;
 mod explain;
 mod grpc;
 mod identities;
+mod lacking_blocks;
 mod leader;
 mod liveness;
 mod metrics;
+mod mode;
 mod moment;
 mod notifier;
 mod options;
 mod planner;
 mod run_spans;
 mod scheduler;
+mod status;
 mod tasks;
+mod term;
+mod unschedulable;
 mod watch;
+mod wire;
 
 pub use access::tokens::Tokens;
 pub use configuration::FileTasks;
 pub use identities::{Identities, RandomIdentities};
-pub use leader::mode::Mode;
+pub use mode::Mode;
 pub use options::{Audit, Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;
 pub use tasks::disabled_checks::DisabledChecks;

@@ -13,7 +13,7 @@ use cts_store::{Member, Retention, Store, StoreError, Unchanged};
 use cts_telemetry::Signals;
 
 use crate::identities::Identities;
-use crate::leader::mode::Mode;
+use crate::mode::Mode;
 use crate::tasks::modules::Modules;
 use crate::tasks::reader::TaskReader;
 

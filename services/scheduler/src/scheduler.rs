@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use crate::access::refusals::IntoStore;
 use crate::access::tokens::Tokens;
 use crate::access::{audit_file, retention};
+use crate::check_pass::CheckPass;
 use crate::configuration;
 use crate::configuration::compatibility;
 use crate::configuration::{FileTasks, OwnConfiguration};
@@ -40,13 +41,11 @@ use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
 use crate::leader::Leader;
-use crate::leader::check_pass::CheckPass;
 use crate::leader::election::{Joined, LeaderElection, join};
 use crate::leader::first_pass::FirstPass;
 use crate::leader::leader_context::LeaderContext;
-use crate::leader::mode::Mode;
-use crate::leader::unschedulable::Unschedulable;
 use crate::metrics::Metrics;
+use crate::mode::Mode;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
@@ -56,6 +55,7 @@ use crate::tasks::module_again::ModuleAgain;
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
+use crate::unschedulable::Unschedulable;
 
 /// One replica of the scheduler. Its services can be served before it runs.
 #[derive(Debug)]
@@ -239,7 +239,12 @@ impl Scheduler {
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
-        let board = Board::new(&self.leader.context, self.options.leadership);
+        let board = Board::new(
+            Arc::clone(store),
+            Arc::clone(&self.leader.context.clock),
+            identities.incarnation(),
+            self.options.leadership,
+        );
         Endpoints::new()
             .with_health(self.health.clone())
             .with(AccessServiceServer::new(AccessEndpoint {

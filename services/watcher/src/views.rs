@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::change_traces::ChangeTraces;
-use crate::metrics::{self, Metrics};
+use crate::metrics::Metrics;
 use crate::outage::ConsulOutage;
 use crate::revisions::Revisions;
 use crate::silence::Silence;
@@ -101,7 +101,6 @@ impl Views {
             traces,
             followed: Mutex::default(),
         });
-        metrics::observe(meter, &Arc::downgrade(&shared));
         Self(shared)
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::change_traces::ChangeTraces;
+use crate::observed_metrics::observe;
 use crate::service::Watches;
 use crate::views::Views;
 use crate::watch_options::WatchOptions;
@@ -29,9 +30,9 @@ impl Watcher {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let traces = ChangeTraces::new(signals.traces.clone());
-        Self {
-            views: Views::new(client, options, (&signals.meter, traces), clock),
-        }
+        let views = Views::new(client, options, (&signals.meter, traces), clock);
+        observe(&signals.meter, &Arc::downgrade(&views.0));
+        Self { views }
     }
 
     /// The gRPC service, for a server in memory or on a socket.

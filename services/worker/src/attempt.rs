@@ -2,7 +2,6 @@
 
 pub(crate) mod attempt_error;
 pub(crate) mod attempt_report;
-pub(crate) mod ended;
 mod handlers;
 mod local;
 mod module_place;
@@ -27,12 +26,12 @@ use tokio::time::{Instant, timeout};
 
 use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
-use self::ended::Ended;
 use self::handlers::{applied_run, prepare_handlers};
 use self::module_place::ModulePlace;
 use crate::calls::inputs::InputError;
-use crate::lease::leased_run::LeasedRun;
-use crate::lease::wait_error::WaitError;
+use crate::ended::Ended;
+use crate::leased_run::LeasedRun;
+use crate::leased_run::wait_error::WaitError;
 use crate::options::Driver;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::remote::RemoteDriver;

@@ -1,7 +1,6 @@
 //! Calls to the scheduler.
 
 mod call_timeout;
-pub(crate) mod heartbeat;
 pub(crate) mod inputs;
 pub(crate) mod registered;
 pub(crate) mod requests;

@@ -1,12 +1,5 @@
 //! Leases that a worker is granted: the right to one attempt at one run, for a limited time.
 
-pub(crate) mod leased_run;
-pub(crate) mod log_lines;
-mod run_log;
-mod wait;
-pub(crate) mod wait_error;
-pub(crate) mod work;
-
 use std::mem;
 use std::time::Duration;
 

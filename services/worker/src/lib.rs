@@ -10,17 +10,25 @@
 mod attempt;
 mod attempt_spans;
 mod calls;
+mod ended;
 mod gate;
 mod health;
+mod heartbeat;
 mod journal;
 mod lease;
+mod leased_run;
+mod log_lines;
 mod metrics;
+mod observed_metrics;
 mod options;
+mod own_check;
 mod redaction;
 mod remote;
+mod run_log;
 mod shared;
 mod slots;
 mod values;
+mod work;
 mod worker;
 
 pub use attempt::state::read::state_in_consul;

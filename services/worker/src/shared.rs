@@ -18,7 +18,7 @@ use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
 use crate::health::Health;
 use crate::journal::Journal;
-use crate::lease::log_lines::FailedRuns;
+use crate::log_lines::FailedRuns;
 use crate::metrics::Metrics;
 use crate::options::{Driver, Options};
 use crate::redaction::Redactors;

@@ -16,22 +16,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::calls::heartbeat::heartbeat;
 use crate::calls::inputs::Contents;
 use crate::calls::registered::Registered;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::calls::{RETRIES, is_outage};
 use crate::health::Health;
+use crate::heartbeat::heartbeat;
 use crate::journal::Journal;
-use crate::lease::leased_run::LeasedRun;
-use crate::lease::log_lines::FailedRuns;
-use crate::lease::work::work_on;
-use crate::metrics::{self, Metrics};
+use crate::leased_run::LeasedRun;
+use crate::log_lines::FailedRuns;
+use crate::metrics::Metrics;
+use crate::observed_metrics;
 use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::redaction::Redactors;
 use crate::shared::{Console, Shared};
 use crate::slots::Slots;
+use crate::work::work_on;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends the call
 /// once it learns of the drain.
@@ -108,7 +109,7 @@ impl Worker {
             traces: signals.traces,
         };
         let shared = Arc::new(shared);
-        metrics::observe(&signals.meter, &Arc::downgrade(&shared));
+        observed_metrics::observe(&signals.meter, &Arc::downgrade(&shared));
         Self { shared }
     }
 

@@ -11,6 +11,7 @@ mod compatibility;
 mod completion;
 mod config;
 mod deployment;
+mod directions;
 mod doctor;
 mod documents;
 mod health;

@@ -1,7 +1,6 @@
 //! `cts certs`: an authority for the services, and a certificate for each role (docs/access.md#services).
 
 mod authority;
-mod error;
 mod files;
 mod names;
 
@@ -11,10 +10,10 @@ use cts_tls::PeerCertificate;
 use serde_json::json;
 
 use self::authority::{Authority, Issued};
-pub(crate) use self::error::CertsError;
 use self::files::{Kind, Layout, Pair, write};
 use self::names::Named;
 use crate::arguments::Certs;
+use crate::certs_error::CertsError;
 use crate::error::CommandError;
 use crate::output::print;
 

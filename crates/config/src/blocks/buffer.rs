@@ -6,7 +6,6 @@ use cts_core::BufferSetting;
 
 use crate::decode::block::Block;
 use crate::report::location::Located;
-use crate::tasks::checks;
 
 /// Reads the global `buffer_period`, if there is one. The core decides how it resolves.
 pub(crate) fn decode_buffer(top: &mut Block<'_>) -> Option<BufferSetting> {
@@ -51,10 +50,15 @@ fn positive(block: &mut Block<'_>, name: &'static str, on: bool) -> Option<Durat
         Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
         Err(_negative) => {
             if on {
-                let message = checks::negative_buffer(name);
+                let message = negative_buffer(name);
                 block.sink().error(&written.place, message);
             }
             None
         }
     }
+}
+
+/// The error for a time of a `buffer_period` that is negative.
+pub(crate) fn negative_buffer(name: &str) -> String {
+    format!("buffer_period: cannot be negative, and `{name}` is")
 }

@@ -20,7 +20,7 @@ use crate::blocks::required_providers::decode_required;
 use crate::blocks::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::dump::values::path;
+use crate::dump_values::path;
 use crate::keys::{Keyed, Keys, read, unless_empty};
 use crate::report::location::Located;
 

@@ -15,10 +15,10 @@ pub use self::audit::AuditConfig;
 use self::names::{host, origin};
 pub use self::oidc::OidcConfig;
 use self::oidc::decode_issuers;
+use crate::allowed_sources::AllowedSources;
 use crate::decode::block::Block;
 use crate::decode::token_file::read_token;
 use crate::keys::{Keyed, Keys, dumped, unless_empty};
-use crate::tasks::allowed_sources::AllowedSources;
 
 /// Two while one takes the place of the other.
 const MOST_KEYS: usize = 2;

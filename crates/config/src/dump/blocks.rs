@@ -12,8 +12,8 @@ use crate::decode::units::duration;
 use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
-use crate::dump::tree::Body;
-use crate::dump::values::{buffer_period, path};
+use crate::dump_body::Body;
+use crate::dump_values::{buffer_period, path};
 use crate::keys::dumped;
 use crate::top_level::LOG_LEVELS;
 

@@ -7,8 +7,8 @@ use crate::blocks::client_tls::ClientTls;
 use crate::blocks::consul::ConsulConfig;
 use crate::blocks::environment::Setting;
 use crate::blocks::vault::VaultConfig;
-use crate::dump::tree::Body;
-use crate::dump::values::path;
+use crate::dump_body::Body;
+use crate::dump_values::path;
 use crate::keys::dumped;
 
 pub(super) fn consul(consul: &ConsulConfig) -> Body {

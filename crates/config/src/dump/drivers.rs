@@ -8,7 +8,7 @@ use crate::blocks::webhook::WebhookConfig;
 use crate::config::Config;
 use crate::decode::units::duration;
 use crate::dump::connections::client_tls;
-use crate::dump::tree::Body;
+use crate::dump_body::Body;
 use crate::keys::{Keys, dumped};
 
 pub(super) fn driver(top: &mut Body, config: &Config) {

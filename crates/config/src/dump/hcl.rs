@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::dump::tree::{Body, Item};
+use crate::dump_body::{Body, Item};
 
 pub(super) fn text(body: &Body) -> String {
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::dump::tree::{Body, Item};
+use crate::dump_body::{Body, Item};
 
 pub(super) fn value(body: &Body) -> Value {
     let mut map = Map::new();

@@ -9,8 +9,8 @@ use cts_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::dump::tree::Body;
-use crate::dump::values::{buffer_period, path};
+use crate::dump_body::Body;
+use crate::dump_values::{buffer_period, path};
 use crate::tasks::file_keys::FileKeys;
 
 pub(super) fn tasks(top: &mut Body, tasks: &[TaskSpec]) {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use crate::decode::path::clean;
+use crate::clean_path::clean;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::original::ProblemKind;
 use crate::report::problem::{Problem, Report, Severity};

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use cts_bundle::ModuleRoots;
 use cts_core::unusable_module;
 
-use crate::tasks::allowed_sources::AllowedSources;
-use crate::tasks::module_source::{
-    ResolvedModule, file_module, is_bare, local_module, local_path, no_address,
-};
+use crate::allowed_sources::AllowedSources;
+use crate::local_module::local_path;
+use crate::tasks::module_source::{ResolvedModule, file_module, is_bare, local_module, no_address};
 use crate::tasks::task_directories::TaskDirectories;
 
 /// Settings that decide about the modules that callers of the API name.

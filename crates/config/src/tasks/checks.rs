@@ -41,11 +41,6 @@ pub(crate) fn regexp(text: &str, failure: &str) -> Result<(), String> {
     })
 }
 
-/// The error for a time of a `buffer_period` that is negative.
-pub(crate) fn negative_buffer(name: &str) -> String {
-    format!("buffer_period: cannot be negative, and `{name}` is")
-}
-
 /// The error for a setting of the task `task` that only the other driver has, or for `part` of it.
 pub(crate) fn only_in_cloud(setting: &str, part: &str, task: &str) -> String {
     format!(

@@ -14,8 +14,9 @@ use cts_core::{
 };
 use serde_json::Value;
 
+use crate::allowed_sources::AllowedSources;
+use crate::blocks::buffer::negative_buffer;
 use crate::config::Config;
-use crate::tasks::allowed_sources::AllowedSources;
 use crate::tasks::api_modules::ApiModules;
 use crate::tasks::checks;
 use crate::tasks::module_source::ResolvedModule;
@@ -171,7 +172,7 @@ fn buffer(draft: &TaskDraft, condition: &Condition, faults: &mut Errors) -> Opti
         let delta = delta?;
         let duration = delta.to_std().ok();
         if duration.is_none() && counts {
-            faults.add(checks::negative_buffer(name));
+            faults.add(negative_buffer(name));
         }
         duration.or(Some(Duration::ZERO))
     };

@@ -7,7 +7,7 @@ use cts_core::{FileDefinition, FileSettings, MaxShrink, PlanMode, TaskSpec};
 use crate::blocks::driver::STEP_TIMEOUTS;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::dump::tree::Body;
+use crate::dump_body::Body;
 use crate::keys::{Keyed, Keys, names, read_keys};
 use crate::report::location::{Located, SourceLocation};
 

@@ -12,7 +12,7 @@ use cts_bundle::{
 };
 use cts_core::{Chain, Digest, ModuleInterface, ProviderId, TaskDefinition};
 
-use crate::decode::path::clean;
+use crate::local_module::{is_local, local_path};
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
@@ -284,17 +284,6 @@ pub(super) fn no_address(written: &str) -> String {
     format!(
         "module {written:?} is no address of a module; for the directory of that name write \"./{written}\""
     )
-}
-
-/// The directory of a local module.
-pub(crate) fn local_path(current_dir: &Path, written: &str) -> Option<PathBuf> {
-    is_local(written).then(|| clean(&current_dir.join(written)))
-}
-
-/// Whether the source is a directory.
-pub(crate) fn is_local(written: &str) -> bool {
-    let relative = written.starts_with("./") || written.starts_with("../");
-    relative || Path::new(written).is_absolute()
 }
 
 /// Refuses what Terraform could make nothing of.

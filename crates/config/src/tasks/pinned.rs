@@ -3,8 +3,8 @@
 use cts_core::{FAKE_SYNC, ProviderId, TaskDefinition};
 use serde_json::{Map, Value};
 
-use crate::tasks::allowed_sources::is_registry_source;
-use crate::tasks::module_source::is_local;
+use crate::allowed_sources::is_registry_source;
+use crate::local_module::is_local;
 
 /// Requires exact versions of modules and providers.
 #[derive(Debug, Clone)]

@@ -28,7 +28,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
-use crate::poll::{PollEvent, poll};
+use crate::poll::poll;
+use crate::poll_event::PollEvent;
 use crate::query::{ChangeProbe, ProbeKind, Query};
 
 /// Time for the answers to held queries to come as well.

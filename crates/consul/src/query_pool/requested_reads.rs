@@ -14,7 +14,7 @@ use super::members::Members;
 use super::slot_allocator::MemberId;
 use crate::error::ConsulError;
 use crate::known::Known;
-use crate::poll::PollEvent;
+use crate::poll_event::PollEvent;
 use crate::query::Query;
 use crate::read_requests::GATHER;
 

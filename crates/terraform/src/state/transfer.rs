@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::file::{FoundState, parse};
 use super::origin::StateOrigin;
-use super::scratch::{Purpose, ScratchDirectory};
 use crate::attempt::Attempt;
 use crate::data_files::forget_workspace;
 use crate::directory::{TaskDirectory, create_secret, write_secret};
@@ -15,6 +14,7 @@ use crate::error::{CommandError, CommandFailure, FileError};
 use crate::outcome::{failed, must_succeed};
 use crate::output::Discard;
 use crate::process::StdoutUse;
+use crate::scratch::{Purpose, ScratchDirectory};
 use crate::step::Step;
 use crate::terraform::Terraform;
 

@@ -3,14 +3,13 @@
 
 mod moving;
 mod place;
-pub(crate) mod place_error;
 mod restored;
 mod schema;
 
 pub(crate) use self::place::{Source, source};
 
-use self::place_error::PlaceError;
 use crate::failure::Failure;
+use crate::place_error::PlaceError;
 use cts_cli::{Migrate, say};
 use cts_runtime::ProcessEnv;
 

@@ -1,7 +1,5 @@
 //! Which Terraform or OpenTofu runs, and where a missing one comes from (docs/terraform.md#the-executable).
 
-mod error;
-
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,9 +12,8 @@ use cts_runtime::ProcessEnv;
 use cts_terraform::{Executable, FindError, is_tested};
 use semver::Version;
 
+use crate::engine_error::{EngineError, InstallError};
 use crate::failure::Failure;
-pub(crate) use crate::services::engine::error::EngineError;
-use crate::services::engine::error::InstallError;
 
 /// Where engines are installed, in the working directory; no task can have the name, for it has a dot.
 const ENGINES: &str = ".engines";

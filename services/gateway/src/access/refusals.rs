@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// Longest time for a scheduler to record a batch; the end of a gateway waits for it, too.
 const RECORD_LIMIT: Duration = Duration::from_secs(3);

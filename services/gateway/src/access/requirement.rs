@@ -4,7 +4,7 @@ use cts_core::access::Role;
 
 use super::visitor::Visitor;
 use crate::problem::Problem;
-use crate::routes::Route;
+use crate::route::Route;
 
 /// Requirement of a route for its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

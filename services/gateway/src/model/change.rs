@@ -4,7 +4,7 @@ use cts_proto::run::v1 as proto;
 use serde::Serialize;
 
 use super::task::TaskObject;
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// The task that would be created, and the plan of its first run.
 #[derive(Debug, Serialize)]

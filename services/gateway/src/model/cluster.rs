@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use cts_proto::cluster::v1 as proto;
 use serde::Serialize;
 
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// The cluster. Its schema is closed: nothing can be added.
 #[derive(Debug, Serialize)]

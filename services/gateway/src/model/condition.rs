@@ -1,12 +1,11 @@
-//! Conditions and module inputs in task objects, of answers and of requests (docs/rest.md#task-objects).
+//! Conditions and module inputs in the task objects of answers (docs/rest.md#task-objects).
 
 use std::collections::BTreeMap;
 
 use cts_core::{
-    CatalogServicesCondition, Condition, ConsulKvCondition, KvQuery, ModuleInput,
-    ScheduleCondition, ServicesCondition, ServicesQuery,
+    CatalogServicesCondition, Condition, KvQuery, ModuleInput, ScheduleCondition, ServicesQuery,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// At most one member; `{}` for a task that nothing triggers.
 #[derive(Debug, Default, Serialize)]
@@ -148,58 +147,5 @@ impl<'a> KvObject<'a> {
             recurse: query.recurse,
             use_as_module_input,
         }
-    }
-}
-
-/// The condition of a request.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ConditionMembers {
-    services: Option<ServicesCondition>,
-    consul_kv: Option<KvMembers>,
-    catalog_services: Option<CatalogServicesCondition>,
-    schedule: Option<ScheduleCondition>,
-}
-
-/// The module inputs of a request.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ModuleInputMembers {
-    services: Option<ServicesQuery>,
-    consul_kv: Option<KvQuery>,
-}
-
-#[derive(Debug, Deserialize)]
-struct KvMembers {
-    #[serde(flatten)]
-    query: KvQuery,
-    use_as_module_input: bool,
-}
-
-impl ConditionMembers {
-    /// If several kinds are given, the first of this order counts.
-    pub(crate) fn into_condition(self) -> Condition {
-        let services = self.services.map(|mut services| {
-            if !services.query.names.is_empty() {
-                services.query.regexp = None;
-            }
-            Condition::Services(services)
-        });
-        let pairs = self.consul_kv.map(|pairs| {
-            Condition::ConsulKv(ConsulKvCondition {
-                query: pairs.query,
-                use_as_module_input: pairs.use_as_module_input,
-            })
-        });
-        let catalog = self.catalog_services.map(Condition::CatalogServices);
-        let schedule = self.schedule.map(Condition::Schedule);
-        let condition = services.or(pairs).or(catalog).or(schedule);
-        condition.unwrap_or_default()
-    }
-}
-
-impl ModuleInputMembers {
-    pub(crate) fn into_inputs(self) -> Vec<ModuleInput> {
-        let services = self.services.map(ModuleInput::Services);
-        let pairs = self.consul_kv.map(ModuleInput::ConsulKv);
-        services.into_iter().chain(pairs).collect()
     }
 }

@@ -3,7 +3,7 @@
 use cts_core::hidden::without_secrets;
 use serde::{Serialize, Serializer};
 
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// The body; `request_id` only in the new family.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ use cts_proto::run::v1::Run;
 use cts_proto::task::v1::{CurrentState, Explanation, Hold, NamedState};
 use serde::Serialize;
 
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// The id before the members of a message.
 #[derive(Debug, Serialize)]

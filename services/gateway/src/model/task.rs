@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::model::condition::{ConditionObject, ModuleInputObject};
 use crate::original::duration_text::DurationText;
 use crate::request::task_request::SentMembers;
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// All tasks.
 #[derive(Debug, Serialize)]

@@ -21,8 +21,8 @@ use cts_proto::task::v1::{
 use serde::Serialize;
 
 use super::*;
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
+use crate::json;
+use crate::request_id::RequestId;
 
 /// One hour ahead of UTC.
 fn local_time() -> LocalTime {

@@ -5,8 +5,8 @@ use http::StatusCode;
 
 use super::{Problem, log_failure};
 use crate::request::run_mode::RunMode;
+use crate::request_id::RequestId;
 use crate::scheduler_client::{CallError, ChangeError, Reason};
-use crate::transport::request_log::RequestId;
 
 /// The change that was asked for, on which depends what its failure is to the client.
 #[derive(Debug, Clone, Copy)]

@@ -4,8 +4,8 @@ use cts_core::ErrorCode;
 use http::StatusCode;
 
 use super::Problem;
+use crate::request_id::RequestId;
 use crate::scheduler_client::CallError;
-use crate::transport::request_log::RequestId;
 
 impl Problem {
     /// The error of a call of the scheduler about runs.

@@ -9,7 +9,7 @@ use http::{StatusCode, header};
 use serde_json::Value;
 
 use crate::request::schema::Schema;
-use crate::routes::Format;
+use crate::route::Format;
 
 /// The document as written.
 pub(crate) const YAML: &str = include_str!("../../openapi.yaml");

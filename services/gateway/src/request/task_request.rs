@@ -9,6 +9,7 @@ use crate::request::document;
 use crate::request::run_mode::RunMode;
 use crate::request::schema::Mismatch;
 
+mod condition;
 mod members;
 
 use members::TaskMembers;

@@ -3,13 +3,13 @@
 use axum::response::Response;
 use http::StatusCode;
 
+use crate::json;
 use crate::model::IdFirst;
 use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::parameters;
+use crate::request_id::RequestId;
 use crate::scheduler_client::AuditClient;
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
 
 /// A page of records, newest first.
 pub(crate) async fn records(

@@ -10,6 +10,8 @@ use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
 use crate::access::visitor::Visitor;
+use crate::body::BodyError;
+use crate::json;
 use crate::model::{
     AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, IdFirst, InspectedAnswer, ReleasedAnswer,
     ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
@@ -22,11 +24,9 @@ use crate::request::run_mode::RunMode;
 use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
+use crate::request_id::RequestId;
 use crate::scheduler_client::{ChangeError, Reason, TaskChangeClient, TaskClient, chain};
-use crate::transport::body::BodyError;
 use crate::transport::etag;
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
 
 /// The plan of the destruction of a task that has nothing to be destroyed.
 const NOTHING_APPLIED: &str =

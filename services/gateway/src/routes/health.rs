@@ -3,10 +3,10 @@
 use axum::response::Response;
 use http::StatusCode;
 
+use crate::json;
 use crate::model::EmptyAnswer;
 use crate::problem::Problem;
 use crate::scheduler_client::ClusterClient;
-use crate::transport::json;
 
 /// Whether a scheduler can do its work, whatever the tasks do.
 pub(crate) async fn health(questions: &ClusterClient) -> Result<Response, Problem> {

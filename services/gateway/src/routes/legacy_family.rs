@@ -5,14 +5,14 @@ use cts_rpc::ConversionError;
 use http::StatusCode;
 
 use crate::access::visitor::Visitor;
+use crate::json;
 use crate::model::{TaskStatusAnswer, TaskStatusesAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::query::StatusQuery;
+use crate::request_id::RequestId;
 use crate::scheduler_client::TaskClient;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
 
 /// A page about all tasks that the caller may know of.
 pub(crate) async fn page(

@@ -4,13 +4,13 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::access::visitor::Visitor;
+use crate::json;
 use crate::model::{ClusterAnswer, IdLast, TaskAnswer, TaskObject, TasksAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
+use crate::request_id::RequestId;
 use crate::scheduler_client::{ClusterClient, TaskClient};
 use crate::transport::etag;
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
 
 /// The scheduler replicas, whichever of them is asked.
 pub(crate) async fn cluster_status(

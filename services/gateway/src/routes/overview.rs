@@ -7,13 +7,13 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::access::visitor::Visitor;
+use crate::json;
 use crate::model::AcceptedAnswer;
 use crate::problem::Problem;
+use crate::request_id::RequestId;
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::overview_board::OverviewBoard;
 use crate::scheduler_client::{CallError, WorkerClient};
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
 
 /// The condition of everything.
 pub(crate) async fn overview(board: &OverviewBoard, id: RequestId) -> Result<Response, Problem> {

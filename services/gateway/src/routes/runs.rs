@@ -6,16 +6,16 @@ use cts_proto::run::v1::{ListRunsResponse, Run, RunStatus};
 use http::StatusCode;
 
 use crate::access::visitor::Visitor;
+use crate::json;
 use crate::model::{ExplanationAnswer, IdFirst, IdLast, RunAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::cancel_body;
 use crate::request::parameters::{self, RunIncludes, RunsQuery};
+use crate::request_id::RequestId;
 use crate::routes::changes::Received;
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::{CallError, RunClient, TaskClient};
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
 
 /// Pages that are read for one request of a caller who may see the runs of some tasks only.
 const MOST_PAGES: u32 = 20;

@@ -11,8 +11,7 @@ use tokio::time::Instant;
 use tonic::transport::Channel;
 
 use super::single_flight::SingleFlight;
-use super::{CALL_LIMIT, CallError, ask, chain};
-use crate::problem::NO_SCHEDULER;
+use super::{CALL_LIMIT, CallError, NO_SCHEDULER, ask, chain};
 
 /// Longest wait for an answer that many requests share. Health checks do not wait longer either.
 const SHARED_CALL_LIMIT: Duration = Duration::from_millis(1500);

@@ -6,7 +6,7 @@ use cts_rpc::access::{CALLER_METADATA, CallContext};
 use cts_rpc::set_trace_context;
 use tonic::Request;
 
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 /// Names the client of a call, and the span that the call is a part of.
 #[derive(Debug, Clone)]

@@ -9,9 +9,9 @@ use cts_core::access::TaskPatterns;
 use cts_proto::json::{LocalTime, in_local_time};
 use cts_rpc::Paced;
 
+use crate::json;
 use crate::scheduler_client::state_list::StateList;
 use crate::scheduler_client::{CallError, ClusterClient, TaskClient};
-use crate::transport::json;
 
 /// Shortest time between two calls of a scheduler.
 const PAUSE: Duration = Duration::from_millis(100);

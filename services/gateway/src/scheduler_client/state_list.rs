@@ -8,8 +8,8 @@ use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::task::v1::NamedState;
 use prost::Message as _;
 
+use crate::json;
 use crate::model::CurrentStateAnswer;
-use crate::transport::json;
 
 /// States that have changed since an earlier answer of the same scheduler.
 #[derive(Debug, Default)]

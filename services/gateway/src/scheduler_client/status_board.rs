@@ -15,11 +15,11 @@ use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::task::v1::TaskState;
 use cts_rpc::ConversionError;
 
+use crate::json;
 use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
 use crate::request::query::StatusQuery;
 use crate::scheduler_client::single_flight::SingleFlight;
 use crate::scheduler_client::{CallError, TaskClient};
-use crate::transport::json;
 
 /// The kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

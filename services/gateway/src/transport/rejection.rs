@@ -10,8 +10,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::json;
 use crate::model::{CodedError, ErrorAnswer};
-use crate::transport::json;
+use crate::problem::RETRY_AFTER;
 
 /// Time for the peer to take an answer before the connection is closed.
 const REJECTION_LIMIT: Duration = Duration::from_secs(1);
@@ -24,9 +25,6 @@ const REJECTIONS: ClientLimit = ClientLimit {
     total: 64,
     per_client: 8,
 };
-
-/// Seconds after which it may be worth another try.
-pub(crate) const RETRY_AFTER: &str = "5";
 
 /// Tells clients of plain HTTP why they are not served.
 #[derive(Debug)]

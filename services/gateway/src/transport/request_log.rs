@@ -3,8 +3,6 @@
 //! Texts of the client are recorded as strings, never as `Display`: so every subscriber quotes them
 //! and none of them can pass for a line or a field of its own. The subscriber adds `time`.
 
-use std::fmt;
-
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -12,23 +10,13 @@ use axum::response::Response;
 use http::header;
 use tokio::time::Instant;
 use tracing::Level;
-use uuid::Uuid;
 
 use crate::options::RequestIds;
+use crate::request_id::RequestId;
 use crate::transport::connection::Connection;
 
 /// Target of the log lines.
 const TARGET: &str = "api";
-
-/// Identifies one request, not a task and not an event (docs/rest.md#request-ids-and-the-log).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct RequestId(pub(crate) Uuid);
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Gives the request its id, logs it, and suspends its connection's time limits for the while.
 pub(crate) async fn observe(

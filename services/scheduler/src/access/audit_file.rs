@@ -12,7 +12,7 @@ use tokio::fs::{File, OpenOptions};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, SeekFrom};
 use tokio::time::sleep;
 
-use crate::grpc::access_service::audit_record_to_wire;
+use crate::wire::audit_record_to_wire;
 
 /// Pause between looks at the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -21,9 +21,8 @@ use super::current::hosts;
 use super::kept::{Common, KeptStates, NotedFacts, Reading};
 use super::stuck::stuck_destructions;
 use super::view_counts::ViewCounts;
-use crate::leader::leader_context::LeaderContext;
-use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 use crate::liveness::FORGOTTEN_AFTER;
+use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 
 /// Shortest time between two looks at the store.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -98,14 +97,19 @@ pub(crate) struct Changes {
 
 impl Board {
     /// An empty one. A leader that was silent for `leadership` counts as gone.
-    pub(crate) fn new(context: &LeaderContext, leadership: Duration) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        incarnation: Incarnation,
+        leadership: Duration,
+    ) -> Self {
         Self(Arc::new(Inner {
-            store: Arc::clone(&context.store),
-            clock: Arc::clone(&context.clock),
+            store,
+            clock,
             leadership,
             looks: Paced::new(PAUSE),
             kept: Mutex::new(Kept {
-                states: KeptStates::new(context.identities.incarnation()),
+                states: KeptStates::new(incarnation),
                 position: None,
             }),
         }))

@@ -22,8 +22,8 @@ use super::group::{has_open_remote, taken_group};
 use super::known::{DecisionKind, Known, KnownDecision, Written};
 use super::stuck::stuck_destructions;
 use super::views::{told_problems, unreadable_text, view};
-use crate::grpc::wire::run_to_wire;
 use crate::liveness::FORGOTTEN_AFTER;
+use crate::wire::run_to_wire;
 
 /// Characters of a run's error that are quoted.
 const ERROR_SHOWN: usize = 200;

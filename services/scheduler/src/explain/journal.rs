@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep_until};
 use super::known::{
     DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
 };
-use crate::leader::term::Term;
 use crate::planner::{Decided, Decision, TaskSnapshot};
+use crate::term::Term;
 
 /// Time between two writes.
 const PAUSE: Duration = Duration::from_secs(1);

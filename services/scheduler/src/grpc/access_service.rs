@@ -8,14 +8,15 @@ use cts_proto::access::v1 as proto;
 use cts_proto::access::v1::access_service_server::AccessService;
 use cts_rpc::access::CallContext;
 use cts_rpc::convert;
-use cts_store::{Store, StoredRecord, StoredToken};
+use cts_store::{Store, StoredToken};
 use futures::{Stream, StreamExt as _};
 use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::access::tokens::Tokens;
-use crate::grpc::status::OrStatus as _;
+use crate::status::OrStatus as _;
+use crate::wire::audit_record_to_wire;
 
 /// Most records in one answer.
 const MOST: u32 = 1000;
@@ -99,26 +100,5 @@ fn refusal_from_wire(refusal: proto::Refusal) -> AuditRecord {
         count: refusal.count.max(1),
         ..AuditRecord::new(caller, AuditAction::Request, &refusal.request)
             .ended(AuditOutcome::Refused(refusal.reason))
-    }
-}
-
-/// A record for answers, and for the lines of a file.
-pub(crate) fn audit_record_to_wire(stored: StoredRecord) -> proto::AuditRecord {
-    let record = stored.record;
-    let address = record.caller.address.map(|address| address.to_string());
-    proto::AuditRecord {
-        number: stored.number,
-        time: Some(convert::timestamp_to_wire(stored.at)),
-        caller_kind: record.caller.kind.as_str().to_owned(),
-        caller: record.caller.name,
-        issuer: record.caller.issuer,
-        address: address.unwrap_or_default(),
-        action: record.action.as_str().to_owned(),
-        target: record.target,
-        arguments: record.arguments.into_iter().collect(),
-        outcome: record.outcome.as_str().to_owned(),
-        reason: record.outcome.reason().to_owned(),
-        request_id: record.request_id,
-        count: record.count,
     }
 }

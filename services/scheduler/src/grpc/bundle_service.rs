@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::run_service::inputs::not_of_lease;
-use crate::grpc::status::OrStatus as _;
+use crate::status::OrStatus as _;
 
 #[derive(Debug)]
 pub(crate) struct BundleEndpoint {

@@ -11,9 +11,9 @@ use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, S
 use tonic::{Request, Response, Status};
 
 use crate::grpc::overview::Overviews;
-use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
 use crate::liveness::LOST;
+use crate::status::OrStatus as _;
 
 /// Why a scheduler does not serve.
 const NO_WRITES: &str = "its database takes no writes";

@@ -10,7 +10,7 @@ use cts_rpc::convert;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
-use crate::grpc::wire::holder;
+use crate::wire::holder;
 
 /// Makes the secrets of leases, and checks them.
 #[derive(Debug, Clone)]

@@ -14,9 +14,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::read_ahead::read_ahead;
-use crate::grpc::status::OrStatus as _;
 use crate::notifier::Notifier;
 use crate::notifier::log_follower::LogFollower;
+use crate::status::OrStatus as _;
 
 /// Lines read at once.
 const PAGE: u32 = 1000;

@@ -4,7 +4,7 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{QueueDepth, Store, StoreError, WaitingRuns, WorkerState};
 
-use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
+use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 
 /// Reads the queue, which these workers work on.
 pub(super) async fn queue(

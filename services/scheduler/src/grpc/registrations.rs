@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use crate::grpc::lease_proofs::LeaseProofs;
-use crate::grpc::status::OrStatus as _;
+use crate::status::OrStatus as _;
 
 /// Checks the registrations of workers, and makes their secrets. Clones share the log of refusals.
 #[derive(Debug, Clone)]

@@ -34,15 +34,15 @@ use crate::explain::{cause, waiting_for};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::queue::queue;
 use crate::grpc::registrations::Registrations;
-use crate::grpc::status::OrStatus as _;
-use crate::grpc::wire::{holder, requested_to_wire, run_to_wire, visible_tasks};
 use crate::identities::Identities;
 use crate::leader::first_pass::FirstPass;
-use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::liveness::FORGOTTEN_AFTER;
+use crate::mode::Mode;
 use crate::notifier::Notifier;
 use crate::run_spans::RunSpans;
+use crate::status::OrStatus as _;
+use crate::wire::{holder, requested_to_wire, run_to_wire, visible_tasks};
 
 /// Longest time that a worker may wait in one call.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);

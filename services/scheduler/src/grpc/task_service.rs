@@ -18,10 +18,10 @@ use tonic::{Request, Response, Status};
 
 use crate::access::recorder::{note, record};
 use crate::explain::{Board, Changes, explain};
-use crate::grpc::status::OrStatus as _;
 use crate::grpc::task_states::{on_wire, state_to_wire, with_current};
-use crate::grpc::wire::visible_tasks;
+use crate::status::OrStatus as _;
 use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
+use crate::wire::visible_tasks;
 
 #[derive(Debug)]
 pub(crate) struct TaskEndpoint {

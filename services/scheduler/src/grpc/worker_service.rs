@@ -16,10 +16,10 @@ use tonic::{Request, Response, Status};
 use crate::access::recorder::{note, outcome_of, record};
 use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
-use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
 use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
 use crate::notifier::Notifier;
+use crate::status::OrStatus as _;
 
 /// Time between two heartbeats of a worker.
 const HEARTBEAT: Duration = Duration::from_secs(3);

@@ -26,10 +26,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::timeouts::RequestTimeouts;
-use crate::leader::term::Term;
 use crate::metrics::Metrics;
 use crate::moment::at;
 use crate::notifier::Notifier;
+use crate::term::Term;
 
 pub(crate) use self::joining::{Joined, join};
 

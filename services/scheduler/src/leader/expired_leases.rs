@@ -10,8 +10,8 @@ use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use super::Leader;
 use super::lost_workers::{FurtherLosses, LostWorkers};
-use super::term::Term;
 use crate::run_spans::EndedLease;
+use crate::term::Term;
 
 /// Time before a write that the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::leader::mode::Mode;
+use crate::mode::Mode;
 use crate::notifier::RunChange;
 
 /// The tasks whose first run has not ended yet.

@@ -13,7 +13,7 @@ use cts_store::{LeaderError, StoreError};
 use tokio::time::{Instant, sleep};
 
 use super::Leader;
-use super::term::Term;
+use crate::term::Term;
 
 /// Time between two rounds that prune old runs and note which bundles are used; a quarter of the runs'
 /// retention if that is shorter.

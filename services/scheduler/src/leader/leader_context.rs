@@ -7,12 +7,12 @@ use cts_core::Clock;
 use cts_rpc::Peers;
 use cts_store::{Retention, Store};
 
+use crate::check_pass::CheckPass;
 use crate::identities::Identities;
-use crate::leader::check_pass::CheckPass;
 use crate::leader::first_pass::FirstPass;
-use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::metrics::Metrics;
+use crate::mode::Mode;
 use crate::notifier::Notifier;
 use crate::options::{NextTick, Workers};
 use crate::run_spans::RunSpans;

@@ -29,11 +29,11 @@ use crate::explain::Journal;
 use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
-use crate::leader::mode::Mode;
 use crate::leader::settings::SettingsInForce;
-use crate::leader::term::Term;
+use crate::mode::Mode;
 use crate::moment::at;
 use crate::planner::{DueTask, Planner, ViewProblem};
+use crate::term::Term;
 use crate::watch::{WatchError, WatchEvent, WatchSet};
 
 /// Time before a failed write is tried again.

@@ -16,7 +16,7 @@ use cts_store::{LeaderError, PendingDeletions, StoreError, TaskChange, TaskError
 use tokio::time::{Instant, sleep};
 
 use crate::leader::Leader;
-use crate::leader::mode::Mode;
+use crate::mode::Mode;
 
 /// Time between two reads of the tasks.
 const POLL: Duration = Duration::from_secs(1);

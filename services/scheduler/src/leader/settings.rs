@@ -25,11 +25,10 @@ pub(crate) use self::differences::other_settings;
 use self::round::{AbsentSince, Round};
 pub(crate) use self::settings_in_force::{InForce, SettingsInForce};
 use self::settings_in_force::{Known, Used, UsedScopes, add_scopes};
-pub(crate) use self::unsettled::lacking_blocks;
 use crate::leader::leader_context::LeaderContext;
-use crate::leader::term::Term;
 use crate::liveness::FORGOTTEN_AFTER;
 use crate::options::Workers;
+use crate::term::Term;
 
 /// Time between two rounds without a notification.
 const EVERY: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use cts_core::Chain;
 use cts_store::Store;
 use tokio::time::sleep;
 
-use crate::leader::unschedulable::Unschedulable;
 use crate::notifier::Notifier;
+use crate::unschedulable::Unschedulable;
 
 /// Longest time between two polls: a change without a hint is found after this.
 const POLL: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::leader::check_pass::CheckPass;
+use crate::check_pass::CheckPass;
 
 /// Time in which the leader of this process has read the tasks.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@ use cts_store::{Refused, RefusedCode, StoreError, TaskError};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Code, Status};
 
-use crate::grpc::status::store_failure;
+use crate::status::store_failure;
 
 /// Key of the word for programs in the metadata of an answer.
 const REASON: &str = "cts-reason";

@@ -16,7 +16,7 @@ use tonic::Status;
 
 use super::state_error::{StateError, Undestroyed};
 use crate::calls::inputs::InputError;
-use crate::lease::wait_error::WaitError;
+use crate::leased_run::wait_error::WaitError;
 use crate::remote::RemoteError;
 use crate::values::ValueError;
 

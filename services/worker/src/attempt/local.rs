@@ -21,7 +21,7 @@ use super::outputs::outputs_of;
 use super::own_lock::retry_after_unlock;
 use super::saved_plan::apply_saved;
 use super::state::TaskState;
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 use crate::redaction::Redactor;
 
 /// A leased run whose Terraform runs on this machine.

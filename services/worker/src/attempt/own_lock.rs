@@ -6,7 +6,7 @@ use cts_terraform::CommandError;
 
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::local::LocalRun;
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 
 /// Runs a command, and once more if it failed on a lock that could be released.
 pub(crate) async fn retry_after_unlock<T, F>(

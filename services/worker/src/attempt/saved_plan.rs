@@ -8,7 +8,7 @@ use crate::attempt::attempt_report::AttemptReport;
 use crate::attempt::local::LocalRun;
 use crate::attempt::own_lock::retry_after_unlock;
 use crate::gate::{GatedPlan, PendingApproval};
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 
 /// Plans, waits and applies.
 pub(crate) async fn apply_saved(

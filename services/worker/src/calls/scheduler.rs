@@ -25,11 +25,11 @@ use tokio::time::sleep;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use crate::attempt::ended::Ended;
 use crate::calls::call_timeout::within;
 use crate::calls::inputs::{Contents, InputError};
 use crate::calls::registered::Registered;
 use crate::calls::{RETRIES, is_worth_another_try};
+use crate::ended::Ended;
 use crate::lease::Lease;
 
 /// How long one call for a run, or for the end of a wait, waits at the scheduler.

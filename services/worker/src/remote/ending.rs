@@ -17,7 +17,7 @@ use super::progress::{Polled, pause};
 use super::remote_attempt::RemoteAttempt;
 use super::turn::Turn;
 use crate::attempt::attempt_error::AttemptError;
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 use crate::redaction::Redactor;
 use crate::shared::Shared;
 

@@ -18,7 +18,7 @@ use super::turn::Turn;
 use super::workspace::is_disposable;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 use crate::redaction::Redactor;
 
 /// Most policies that an error names.

@@ -6,9 +6,9 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
-use super::error::CertsError;
 use super::files::{Pair, read};
 use super::names::Named;
+use crate::certs_error::CertsError;
 
 /// Life of a new authority in days.
 const LIFE: i64 = 3653;

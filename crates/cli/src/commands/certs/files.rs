@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::error::CertsError;
+use crate::certs_error::CertsError;
 
 /// A certificate and its key.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use cts_core::access::{Role, ServiceRole};
 
-use super::error::CertsError;
+use crate::certs_error::CertsError;
 
 /// Most bytes of a DNS name.
 const LONGEST: usize = 253;

@@ -11,8 +11,8 @@ use cts_store::Store;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
-use super::place_error::{FILE_VARIABLE, PlaceError, VARIABLE};
 use crate::failure::Failure;
+use crate::place_error::{FILE_VARIABLE, PlaceError, VARIABLE};
 use crate::services::database;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];

@@ -6,7 +6,7 @@ use cts_cli::{ApiAddress, Doctor, Gateway, ServiceCommand, ServiceRole};
 use cts_config::Config;
 use cts_core::access;
 
-use crate::services::listeners;
+use crate::listeners;
 
 /// Where a service listens, by its options and `services.listen`.
 #[derive(Debug, Clone, Copy, Default)]

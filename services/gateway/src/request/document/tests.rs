@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use http::Method;
 
 use super::*;
-use crate::routes::{Route, resolve};
+use crate::route::{Route, resolve};
 
 const METHODS: [Method; 8] = [
     Method::GET,

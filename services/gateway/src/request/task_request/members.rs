@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::SentMembers;
-use crate::model::condition::{ConditionMembers, ModuleInputMembers};
+use super::condition::{ConditionMembers, ModuleInputMembers};
 
 /// The task. Members with a default in the schema are present.
 #[derive(Debug, Deserialize)]

@@ -12,9 +12,9 @@ use tonic::{Request, Status};
 
 use super::{LONGEST_WAIT, RunEndpoint};
 use crate::grpc::lease_proofs::Held;
-use crate::grpc::status::{OrStatus as _, store_failure};
-use crate::grpc::wire::visible_tasks;
 use crate::liveness::FORGOTTEN_AFTER;
+use crate::status::{OrStatus as _, store_failure};
+use crate::wire::visible_tasks;
 
 /// Longest time between two looks at the store, for orders that no hint announces.
 const POLL: Duration = Duration::from_secs(5);

@@ -13,8 +13,8 @@ use tonic::{Request, Status};
 use super::{RunEndpoint, logging};
 use crate::grpc::lease_proofs::Held;
 use crate::grpc::log_service::{lines_from_wire, storable};
-use crate::grpc::status::OrStatus as _;
 use crate::run_spans::EndedLease;
+use crate::status::OrStatus as _;
 
 impl RunEndpoint {
     /// Stores the end of an attempt.

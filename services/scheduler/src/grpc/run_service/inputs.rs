@@ -10,7 +10,7 @@ use tonic::{Request, Status};
 use super::{Parts, RunEndpoint};
 use crate::grpc::lease_proofs::Held;
 use crate::grpc::read_ahead::read_ahead;
-use crate::grpc::status::OrStatus as _;
+use crate::status::OrStatus as _;
 
 /// Contents in one request.
 const MOST_CONTENTS: usize = 1024;

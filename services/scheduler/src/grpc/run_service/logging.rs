@@ -6,7 +6,7 @@ use cts_core::{TaskName, whole_milliseconds};
 use cts_store::{Completed, Completion, Lease};
 
 use super::RunEndpoint;
-use crate::leader::mode::Mode;
+use crate::mode::Mode;
 
 impl RunEndpoint {
     /// Logs that an attempt begins. One that repeats a failed attempt was announced when that failed.

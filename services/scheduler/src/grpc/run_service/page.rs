@@ -9,7 +9,7 @@ use cts_proto::run::v1 as proto;
 use cts_store::{RunFilter, RunRecord, Store, StoreError};
 use tonic::Status;
 
-use crate::grpc::wire::{run_to_wire, visible_tasks};
+use crate::wire::{run_to_wire, visible_tasks};
 
 /// Runs of a page, where the caller does not say.
 const USUAL: u32 = 100;

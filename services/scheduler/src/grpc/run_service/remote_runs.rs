@@ -6,7 +6,7 @@ use tonic::{Request, Status};
 
 use super::RunEndpoint;
 use crate::grpc::lease_proofs::Held;
-use crate::grpc::status::OrStatus as _;
+use crate::status::OrStatus as _;
 
 impl RunEndpoint {
     pub(super) async fn record_remote(

@@ -11,7 +11,7 @@ use tonic::{Request, Status};
 use super::{LONGEST_WAIT, RunEndpoint};
 use crate::grpc::lease_proofs::Held;
 use crate::grpc::log_service::storable;
-use crate::grpc::status::OrStatus as _;
+use crate::status::OrStatus as _;
 
 /// Bytes that are kept of the reason why a run waits.
 const REASON_BYTES: usize = 1024;

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::LeaderLoop;
 use crate::leader::disabled_tasks::{Room, Step};
-use crate::leader::mode::Mode;
-use crate::leader::unschedulable::why_unschedulable;
 use crate::liveness::LOST;
+use crate::mode::Mode;
+use crate::unschedulable::why_unschedulable;
 
 /// Time between two looks while tasks are not ready; a hint makes it shorter.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

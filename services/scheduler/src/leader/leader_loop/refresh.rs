@@ -10,7 +10,7 @@ use super::LeaderLoop;
 use super::poll_schedule::{Found, PollSchedule};
 use super::seen::Seen;
 use crate::leader::disabled_tasks::Since;
-use crate::leader::mode::Mode;
+use crate::mode::Mode;
 use crate::planner::{DesiredTask, RequestedRun, TaskMode};
 use crate::watch::WatchSet;
 

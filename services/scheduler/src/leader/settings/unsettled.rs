@@ -7,12 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::settings::{SettingsGeneration, SettingsScope};
+use cts_core::settings::SettingsScope;
 use cts_core::{Digest, RunInput, TaskDefinition};
 use cts_store::{Assignment, StoreError, StoredInput, UnsettledRun};
 
 use super::SettingsKeeper;
 use super::round::Round;
+use crate::lacking_blocks::lacking_blocks;
 
 impl SettingsKeeper {
     /// The runs, each with the blocks that it uses. A run whose blocks are not known is left out.
@@ -59,25 +60,6 @@ impl SettingsKeeper {
             None => None,
         };
         Ok(head.and_then(|bytes| RunInput::definition_in(&bytes).ok()))
-    }
-}
-
-/// The blocks with which the task of a destruction was applied last, and that no worker has any more. Such a run
-/// waits: without these blocks it would destroy something else, or nothing.
-pub(crate) fn lacking_blocks(
-    run: &UnsettledRun,
-    scope: &SettingsScope,
-    generations: &[SettingsGeneration],
-) -> Vec<String> {
-    let mut of_run = generations.iter();
-    let of_run = of_run.find(|known| Some(known.number) == run.settings);
-    let mut in_force = generations.iter().filter(|known| known.in_force);
-    let in_force = in_force.find(|known| known.scope == *scope);
-    match (of_run, in_force) {
-        (Some(of_run), Some(in_force)) if run.destroys => {
-            of_run.digests.lacking_in(&in_force.digests)
-        }
-        _ => Vec::new(),
     }
 }
 

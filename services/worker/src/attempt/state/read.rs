@@ -8,7 +8,7 @@ use cts_terraform::{
 };
 
 use crate::attempt::local::LocalRun;
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 
 /// The state at the task's place; `is_applied` if a command has named the workspace before.
 pub(super) async fn read(

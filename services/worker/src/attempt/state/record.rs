@@ -5,7 +5,7 @@ use cts_core::state::StateReport;
 
 use super::mismatch::Mismatch;
 use crate::attempt::state_error::StateError;
-use crate::lease::leased_run::LeasedRun;
+use crate::leased_run::LeasedRun;
 use crate::redaction::Redactor;
 
 impl LeasedRun {

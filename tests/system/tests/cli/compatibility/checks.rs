@@ -276,7 +276,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "the error of an event after retries",
         &[Test(
-            "tests/system/tests/system/log_lines.rs",
+            "tests/system/tests/single/log_lines.rs",
             "a_start_a_change_a_failure_and_an_end_have_the_lines_of_the_original",
         )],
     ),
@@ -434,8 +434,8 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
 
 const API_CLIENT: &str = "crates/api-client/tests/it/requests.rs";
 const DAEMON: &str = "tests/system/tests/cli/compatibility.rs";
-const PASSES: &str = "tests/system/tests/system/passes.rs";
-const REFUSAL: &str = "tests/system/tests/system/refusal.rs";
+const PASSES: &str = "tests/system/tests/single/passes.rs";
+const REFUSAL: &str = "tests/system/tests/single/refusal.rs";
 const TLS_WORDS: &str = "tests/system/tests/cli/task/tls_words.rs";
 
 /// A task that cannot be made.

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::decode::path::clean;
-use crate::tasks::module_source::{is_local, local_path};
+use crate::clean_path::clean;
+use crate::local_module::{is_local, local_path};
 
 /// The entries of `security.module_sources`.
 #[derive(Debug, Clone)]

@@ -10,11 +10,11 @@ use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::attempt;
-use crate::attempt::ended::Ended;
-use crate::lease::leased_run::LeasedRun;
-use crate::lease::leased_run::renewal::LeaseEnd;
-use crate::lease::log_lines::AttemptLines;
-use crate::lease::run_log::RunLog;
+use crate::ended::{Ended, outcome_word};
+use crate::leased_run::LeasedRun;
+use crate::leased_run::renewal::LeaseEnd;
+use crate::log_lines::AttemptLines;
+use crate::run_log::RunLog;
 
 /// A run that takes longer than this is logged as going on, again and again.
 const LONG: Duration = Duration::from_mins(1);
@@ -130,19 +130,6 @@ fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {
         .filter(|_| kind == Some(RunKind::Apply))
     {
         metrics.phases(&details.summary.phases);
-    }
-}
-
-/// The name of an outcome in the journal and in spans.
-pub(crate) const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
-    match outcome {
-        AttemptOutcome::Applied => "applied",
-        AttemptOutcome::Planned(_) => "planned",
-        AttemptOutcome::Checked => "checked",
-        AttemptOutcome::Destroyed => "destroyed",
-        AttemptOutcome::Failed(_) => "failed",
-        AttemptOutcome::Declined(_) => "declined",
-        AttemptOutcome::Interrupted => "interrupted",
     }
 }
 

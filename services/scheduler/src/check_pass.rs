@@ -8,7 +8,7 @@ use cts_core::{CheckOutcome, TaskName};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::leader::mode::Mode;
+use crate::mode::Mode;
 
 /// The checks of disabled tasks in this process.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use futures::stream::{once, unfold};
 use crate::access::visitor::Visitor;
 use crate::problem::Problem;
 use crate::request::parameters;
+use crate::request_id::RequestId;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
-use crate::transport::request_log::RequestId;
-use crate::transport::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
+use crate::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 
 /// Interval of signs of life: proxies between gateway and client may close a silent connection.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);

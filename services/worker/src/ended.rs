@@ -16,3 +16,16 @@ pub(crate) struct Ended {
     /// The state of its task, if Terraform may have changed it.
     pub(crate) state: Option<TerraformState>,
 }
+
+/// The name of an outcome in the journal and in spans.
+pub(crate) const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Applied => "applied",
+        AttemptOutcome::Planned(_) => "planned",
+        AttemptOutcome::Checked => "checked",
+        AttemptOutcome::Destroyed => "destroyed",
+        AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::Declined(_) => "declined",
+        AttemptOutcome::Interrupted => "interrupted",
+    }
+}

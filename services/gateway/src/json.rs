@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::transport::request_log::RequestId;
+use crate::request_id::RequestId;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

@@ -1,4 +1,6 @@
-//! Runs and holders on the wire.
+//! Runs, holders and records of calls on the wire.
+
+mod audit;
 
 use chrono::TimeDelta;
 use cts_core::WorkerId;
@@ -8,6 +10,8 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{RunRecord, RunRequest};
 use tonic::Status;
+
+pub(crate) use self::audit::audit_record_to_wire;
 
 /// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {

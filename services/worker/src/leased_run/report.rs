@@ -7,11 +7,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::LeasedRun;
-use crate::attempt::ended::Ended;
 use crate::attempt_spans::EndedAttempt;
 use crate::calls::scheduler::Reported;
-use crate::lease::run_log::RunLog;
-use crate::lease::work::outcome_word;
+use crate::ended::{Ended, outcome_word};
+use crate::run_log::RunLog;
 
 /// How often a lease is renewed for a report that does not arrive although renewals do: more than enough for
 /// a slow database, and an end for a report that can never be stored. Each renewal takes a third of a lease's

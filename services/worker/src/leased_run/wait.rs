@@ -10,7 +10,7 @@ use cts_terraform::StopSignal;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
-use super::leased_run::LeasedRun;
+use super::LeasedRun;
 use super::wait_error::WaitError;
 use crate::calls::RETRIES;
 use crate::gate::{GivenUp, PendingApproval};

@@ -11,12 +11,12 @@ use futures::stream::unfold;
 use http::header;
 use tonic::{Status, Streaming};
 
+use crate::json;
 use crate::problem::Problem;
 use crate::request::parameters::{self, LogFormat};
+use crate::request_id::RequestId;
 use crate::scheduler_client::RunClient;
-use crate::transport::json;
-use crate::transport::request_log::RequestId;
-use crate::transport::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
+use crate::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 
 /// The log of the run `run`.
 pub(crate) async fn log(

@@ -10,9 +10,8 @@ use cts_core::runs::AttemptOutcome;
 use cts_core::{RunId, whole_milliseconds};
 use parking_lot::Mutex;
 
-use crate::attempt::ended::Ended;
-use crate::lease::leased_run::LeasedRun;
-use crate::lease::work::outcome_word;
+use crate::ended::{Ended, outcome_word};
+use crate::leased_run::LeasedRun;
 
 /// Most failed runs that are kept. A run beyond them has lines of each attempt.
 const MOST: usize = 1_000;

@@ -13,6 +13,8 @@ mod noted;
 mod phase;
 pub(crate) mod renewal;
 mod report;
+mod wait;
+pub(crate) mod wait_error;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -29,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use self::phase::PhaseWatch;
 use crate::attempt_spans::AttemptSpans;
 use crate::lease::Lease;
-use crate::lease::wait_error::WaitError;
+use crate::leased_run::wait_error::WaitError;
 use crate::shared::Shared;
 use crate::slots::Slot;
 
