@@ -4,8 +4,8 @@ mod guarded_task;
 
 use chrono::DateTime;
 use cts_core::runs::{
-    Accompanied, Asked, EnqueueDecision, QueuedApply, RunCause, RunStatus, TaskRuns, WantedApply,
-    decide_enqueue, forgets_attempts, may_enqueue,
+    Accompanied, EnqueueDecision, QueuedApply, RequestState, RunCause, RunStatus, TaskRuns,
+    WantedApply, decide_enqueue, forgets_attempts, may_enqueue,
 };
 use cts_core::{
     Baseline, Blocked, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
@@ -53,7 +53,7 @@ pub struct EnqueueContext {
     skip_unchanged: bool,
     phase: TaskPhase,
     enabled: bool,
-    asked: Asked,
+    request_state: RequestState,
     accompanies: Option<Accompanied>,
     earlier: Option<RunStatus>,
     baseline: Baseline,
@@ -153,14 +153,14 @@ impl EnqueueContext {
             skip_unchanged: task.flag("skip_unchanged")?,
             phase: task.phase("phase")?,
             enabled: task.flag("enabled")?,
-            asked: match (
+            request_state: match (
                 runs.flag_if_any("earlier_requested")?,
                 task.flag_if_any("request_open")?,
             ) {
-                (Some(true), _) => Asked::Queued,
-                (_, Some(true)) => Asked::Open,
-                (_, Some(false)) => Asked::Refused,
-                (_, None) => Asked::Nobody,
+                (Some(true), _) => RequestState::Queued,
+                (_, Some(true)) => RequestState::Open,
+                (_, Some(false)) => RequestState::Refused,
+                (_, None) => RequestState::None,
             },
             accompanies: task.json_if_any("request_accompanies")?,
             earlier: earlier.transpose()?,
@@ -194,7 +194,7 @@ impl EnqueueContext {
             trace: request.trace.clone(),
             cause: request.cause.clone(),
         };
-        let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
+        let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.request_state);
         if let Some(situation) = situation.filter(may) {
             let decision = situation.decision(request, &mut plan);
             plan.answer.decision = Some(decision);
@@ -252,7 +252,7 @@ impl EnqueueContext {
                 Unchanged::Skip => true,
                 Unchanged::Run => false,
             },
-            requested: self.asked == Asked::Open,
+            requested: self.request_state == RequestState::Open,
             accompanies: self.accompanies.is_some(),
             loses_much: !plan.answer.losses.is_empty() && !self.lets_through(request),
         };
@@ -268,7 +268,7 @@ impl EnqueueContext {
 
     /// Why the request is refused, if a guard holds it.
     fn refusal(&self, decision: EnqueueDecision, losses: &[Loss]) -> Option<Refused> {
-        if self.asked != Asked::Open || self.earlier.is_some() {
+        if self.request_state != RequestState::Open || self.earlier.is_some() {
             return None;
         }
         let reason = match decision {
@@ -383,7 +383,7 @@ impl EnqueueContext {
 
     fn new_place(&self, place: Option<i64>) -> QueuePosition {
         QueuePosition {
-            requested: self.asked == Asked::Open,
+            requested: self.request_state == RequestState::Open,
             place,
         }
     }

@@ -159,7 +159,7 @@ impl Simulation {
             waited: Duration::ZERO,
         };
         let to = (scheduler, self.processes[scheduler].life);
-        let input = ProcessInput::Scheduler(SchedulerInput::Asked(caller, request));
+        let input = ProcessInput::Scheduler(SchedulerInput::Called(caller, request));
         self.send(process, to, input);
         number
     }

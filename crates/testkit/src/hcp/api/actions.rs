@@ -43,7 +43,7 @@ pub(super) fn cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
         return Err(Refusal::transition());
     }
     run.note("canceled", call.caller);
-    run.cancel = Cancel::Asked(Instant::now());
+    run.cancel = Cancel::Requested(Instant::now());
     Ok(ACCEPTED)
 }
 
@@ -58,6 +58,6 @@ pub(super) fn force_cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answ
 }
 
 pub(super) fn is_force_cancelable(run: &Run) -> bool {
-    let is_due = matches!(run.cancel, Cancel::Asked(at) if at.elapsed() >= FORCE_AFTER);
+    let is_due = matches!(run.cancel, Cancel::Requested(at) if at.elapsed() >= FORCE_AFTER);
     is_due && !run.status.is_end()
 }
