@@ -135,7 +135,7 @@ pub async fn leases_that_no_scheduler_could_renew_do_not_count<F: Fixture>() {
         assert_eq!(lease.attempt, 1, "{round}");
         scene.advance(LEASE);
         epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
-        let lost = scene.store().reap(epoch, &scene.take_backs(1)).await;
+        let lost = scene.store().reap(epoch, &scene.expired_leases(1)).await;
         let lost = lost.expect("leases can be taken back");
         assert_eq!(lost.len(), 1);
         assert_eq!(lost[0].status, RunStatus::Queued);
@@ -164,7 +164,7 @@ pub async fn leases_that_a_replica_could_renew_count_though_nobody_led<F: Fixtur
         scene.advance(LEADERSHIP / 3);
         epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
     }
-    let lost = scene.store().reap(epoch, &scene.take_backs(1)).await;
+    let lost = scene.store().reap(epoch, &scene.expired_leases(1)).await;
     assert_eq!(lost.expect("leases can be taken back").len(), 1);
     let record = scene.run(lease.run).await;
     assert_eq!((record.attempts, record.errors.len()), (1, 1));

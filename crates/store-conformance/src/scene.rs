@@ -245,13 +245,13 @@ impl<F: Fixture> Scene<F> {
 
     /// Takes back at most this many leases, without jitter.
     pub(super) async fn reap_some(&self, most: usize) -> Vec<Requeued> {
-        let each = self.take_backs(most);
+        let each = self.expired_leases(most);
         let reaped = self.store().reap(self.leader(), &each).await;
         reaped.expect("leases can be taken back")
     }
 
     /// Returns ids and jitter for taking back up to `most` leases.
-    pub fn take_backs(&self, most: usize) -> Vec<ExpiredLeases> {
+    pub fn expired_leases(&self, most: usize) -> Vec<ExpiredLeases> {
         let each = (0..most).map(|_| ExpiredLeases {
             event: self.event_id(),
             retry_run: self.run_id(),

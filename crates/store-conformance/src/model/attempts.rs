@@ -211,7 +211,7 @@ impl Model {
     }
 
     /// By id of the run.
-    pub fn take_back_all(&mut self) -> Vec<Requeued> {
+    pub fn reclaim_all(&mut self) -> Vec<Requeued> {
         let now = self.now;
         let newer: BTreeSet<_> = self
             .tasks
