@@ -147,7 +147,7 @@ fn main() -> ExitCode {
     let course = Course {
         keep: arguments.keep.join(format!("seed-{seed}")),
         always_keep: arguments.always_keep,
-        patience: Duration::from_mins(arguments.patience),
+        settle_limit: Duration::from_mins(arguments.patience),
         previous: arguments.previous.clone(),
     };
     let runtime = match tokio::runtime::Runtime::new() {

@@ -13,7 +13,7 @@ use crate::conditions::{EXTRA, KEYS, Kind};
 use crate::module;
 use crate::plan::{Change, Instance, Plan};
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 const NODE: &str = "edge";
 
 /// The knowledge about one instance.
@@ -41,7 +41,7 @@ pub struct Wanted {
 impl Wanted {
     /// Nothing is ordered yet. `consul` is `host:port`.
     pub fn new(consul: &str) -> Self {
-        let client = Client::builder().no_proxy().timeout(PATIENCE).build();
+        let client = Client::builder().no_proxy().timeout(TIMEOUT).build();
         Self {
             client: client.unwrap(),
             consul: format!("http://{consul}"),

@@ -19,7 +19,7 @@ use crate::worker::{Reply, WorkerInput};
 /// How long a scheduler waits for a run before it answers a worker without one.
 const LONG_POLL: Duration = Duration::from_secs(4);
 /// How long it waits for the answer to a statement.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub(crate) enum SchedulerInput {
@@ -238,7 +238,7 @@ impl Simulation {
     }
 
     /// How long a worker waits for an answer to a request for work.
-    pub(crate) fn acquire_patience() -> Duration {
-        LONG_POLL + PATIENCE
+    pub(crate) fn acquire_timeout() -> Duration {
+        LONG_POLL + STATEMENT_TIMEOUT
     }
 }

@@ -23,7 +23,7 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent, driver: Driver)
     let course = Course {
         keep,
         always_keep: false,
-        patience: Duration::from_mins(4),
+        settle_limit: Duration::from_mins(4),
         previous: None,
     };
     let report = carry_out(&plan, &course).await;
