@@ -267,6 +267,13 @@ impl<F: Fixture> Scene<F> {
         released.expect("leases can be taken back")
     }
 
+    /// Makes retries of failed runs due, and returns the names of their tasks.
+    pub(crate) async fn retry_failed_now(&self) -> Vec<String> {
+        let names = self.store().retry_failed_now(seconds(600)).await;
+        let names = names.expect("failed runs can be made due").into_iter();
+        names.map(|name| name.as_str().to_owned()).collect()
+    }
+
     /// Reports the end of an attempt, without jitter and log lines.
     pub fn completion(&self, lease: &Lease, outcome: AttemptOutcome) -> Completion {
         Completion {
