@@ -142,8 +142,7 @@ pub enum RequestState {
     Queued,
 }
 
-/// Whether a task in this situation may have the run at all. Where it was requested, it does not matter
-/// whether changes run the task.
+/// Whether the task may have the run at all. If the run was requested, it does not matter whether changes run the task.
 pub const fn may_enqueue(
     phase: TaskPhase,
     enabled: bool,

@@ -107,7 +107,7 @@ impl<F: Fixture> Walk<F> {
             50..54 => self.create().await,
             54..60 => self.change().await,
             60..62 => self.delete().await,
-            62..70 => self.carry_out().await,
+            62..70 => self.enqueue_requested().await,
             70 => self.refuse().await,
             71 => self.drop_draft().await,
             72..74 => self.release().await,

@@ -169,8 +169,8 @@ impl EnqueueContext {
         })
     }
 
-    /// Decides a request at `now`: microseconds since 1970; without a situation the task does not exist.
-    pub fn decide(situation: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
+    /// Decides a request at `now`: microseconds since 1970; without a context the task does not exist.
+    pub fn decide(context: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
         let mut plan = EnqueuePlan {
             answer: Enqueued {
                 task: request.task.clone(),
@@ -195,20 +195,20 @@ impl EnqueueContext {
             cause: request.cause.clone(),
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.request_state);
-        if let Some(situation) = situation.filter(may) {
-            let decision = situation.decision(request, &mut plan);
+        if let Some(context) = context.filter(may) {
+            let decision = context.decision(request, &mut plan);
             plan.answer.decision = Some(decision);
             if request.kind.applies() {
-                situation.carry_out(decision, request, &mut plan);
-                situation.note_cause(decision, &mut plan);
-                situation.note_hold(decision, request, &mut plan, now);
-                plan.answer.refused = situation.refusal(decision, &plan.answer.losses);
+                context.apply_decision(decision, request, &mut plan);
+                context.note_cause(decision, &mut plan);
+                context.note_blocked(decision, request, &mut plan, now);
+                plan.answer.refused = context.refusal(decision, &plan.answer.losses);
             } else {
                 // A run that applies nothing is queued in addition to any other runs.
-                let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
+                let queued = context.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
                 plan.answer.queued = queued.then_some(request.run);
                 let is_new = decision == EnqueueDecision::Enqueue;
-                plan.inserts = is_new.then(|| situation.new_place(None));
+                plan.inserts = is_new.then(|| context.queue_position(None));
                 plan.check_key = request.check_key.filter(|_| is_new);
             }
             let begins = plan.inserts.is_some() || plan.replaces;
@@ -284,7 +284,7 @@ impl EnqueueContext {
         })
     }
 
-    fn carry_out(
+    fn apply_decision(
         &self,
         decision: EnqueueDecision,
         request: &EnqueueRequest,
@@ -297,13 +297,13 @@ impl EnqueueContext {
                 // A run that waits gives way, and its place in the queue goes to the new run: before runs that were due
                 // at the same time, which are in the order of their ids.
                 let place = self.waiting_due.map(|due| due.saturating_sub(1).max(0));
-                plan.inserts = Some(self.new_place(place));
+                plan.inserts = Some(self.queue_position(place));
                 answer.queued = Some(request.run);
             }
             EnqueueDecision::Supersede => {
                 plan.cancels = true;
                 // A run that replaces a queued run takes its place in the queue.
-                plan.inserts = Some(self.new_place(self.queued_due));
+                plan.inserts = Some(self.queue_position(self.queued_due));
                 answer.cancelled = answer.queued.replace(request.run);
             }
             EnqueueDecision::Replace => {
@@ -344,7 +344,7 @@ impl EnqueueContext {
         })
     }
 
-    fn note_hold(
+    fn note_blocked(
         &self,
         decision: EnqueueDecision,
         request: &EnqueueRequest,
@@ -381,7 +381,7 @@ impl EnqueueContext {
         }
     }
 
-    fn new_place(&self, place: Option<i64>) -> QueuePosition {
+    fn queue_position(&self, place: Option<i64>) -> QueuePosition {
         QueuePosition {
             requested: self.request_state == RequestState::Open,
             place,

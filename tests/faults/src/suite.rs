@@ -53,7 +53,7 @@ pub(crate) struct Suite<'a> {
 }
 
 /// Carries out a plan and judges the outcome.
-pub async fn carry_out(plan: &Plan, course: &Course) -> Report {
+pub async fn run_plan(plan: &Plan, course: &Course) -> Report {
     // Faults go on side by side, and some of them cannot change threads.
     let together = LocalSet::new();
     let all = Box::pin(from_begin_to_verdict(plan, course));

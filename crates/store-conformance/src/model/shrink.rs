@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// An attempt has ended.
-    pub(super) fn look_again(&mut self, name: &TaskName) -> bool {
+    pub(super) fn reevaluate(&mut self, name: &TaskName) -> bool {
         let Some(task) = self.tasks.get(name) else {
             return false;
         };

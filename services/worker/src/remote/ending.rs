@@ -175,7 +175,7 @@ impl<'r> RemoteAttempt<'r> {
             self.note(remote, &found).await?;
         }
         if !has_ended {
-            self.obey(remote, &found, ordered).await;
+            self.cancel_remote_run(remote, &found, ordered).await;
         }
         Ok(Some(phase))
     }

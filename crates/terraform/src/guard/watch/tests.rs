@@ -142,10 +142,10 @@ fn interrupted_processes_are_not_interrupted_again() {
     };
     let expected = [(80, 7, Signal::SIGTERM), (95, 7, Signal::SIGKILL)];
     let now = Instant::now();
-    let mut standing_still = watch();
-    standing_still.hear(hold("/a", 5, 30), now);
-    standing_still.hear(interrupted.clone(), now);
-    let sent = play(&mut standing_still, &[("/a", 7)], now, 40 * SECOND);
+    let mut stalled = watch();
+    stalled.hear(hold("/a", 5, 30), now);
+    stalled.hear(interrupted.clone(), now);
+    let sent = play(&mut stalled, &[("/a", 7)], now, 40 * SECOND);
     assert_eq!(sent[..1], expected[..1]);
     assert_eq!(sent[1].2, Signal::SIGKILL);
     assert!(sent[1].0 < 100);
