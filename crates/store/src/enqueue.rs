@@ -355,7 +355,7 @@ impl EnqueueContext {
         if self.earlier.is_some() {
             return;
         }
-        let hold = (decision == EnqueueDecision::Block).then(|| Blocked {
+        let blocked = (decision == EnqueueDecision::Block).then(|| Blocked {
             since: self.held.as_ref().map_or_else(
                 || DateTime::from_timestamp_micros(now).unwrap_or_default(),
                 |held| held.since,
@@ -367,14 +367,14 @@ impl EnqueueContext {
                 .map_or_else(InstanceCounts::default, |guarded| guarded.counts.clone()),
         });
         let released = match &request.guarded {
-            Some(_) if hold.is_some() => self.baseline.released.clone(),
+            Some(_) if blocked.is_some() => self.baseline.released.clone(),
             Some(guarded) => self.baseline.let_through(guarded.guard, &guarded.counts),
             None => None,
         };
         let forgets = request.guarded.is_none() && self.baseline.applied.is_some();
-        if forgets || hold != self.held || released != self.baseline.released {
+        if forgets || blocked != self.held || released != self.baseline.released {
             plan.guard = Some(GuardChange {
-                held: hold,
+                held: blocked,
                 released,
                 forgets,
             });

@@ -230,8 +230,8 @@ impl TaskCommands {
     ) -> Result<Option<Blocked>, Refusal> {
         let held = self.store.release_task(name, seen).await;
         let held = held.map_err(|error| Refusal::of(error, name))?;
-        if let Some(hold) = &held {
-            let losses = losses_text(&hold.losses).unwrap_or_default();
+        if let Some(blocked) = &held {
+            let losses = losses_text(&blocked.losses).unwrap_or_default();
             tracing::info!(target: "ctrl", task_name = %name, losses, requested_by = self.requested_by.as_deref(), "the task is released");
             self.notifier.tasks_changed();
         }

@@ -73,12 +73,12 @@ impl Model {
         let Some((losses, counts)) = task.held.clone() else {
             return Some(false);
         };
-        let hold = Blocked {
+        let blocked = Blocked {
             since: DateTime::default(),
             losses,
             counts,
         };
-        let baseline = self.baseline(task).release(&hold);
+        let baseline = self.baseline(task).release(&blocked);
         let task = self.tasks.get_mut(name)?;
         (task.applied_instances, task.released) = (baseline.applied, baseline.released);
         task.held = None;

@@ -169,7 +169,7 @@ impl<F: Fixture> Walk<F> {
         self.trace.push(format!("release {name}"));
         let expected = self.model.release(&name).ok_or(TaskError::Unknown);
         let released = self.scene.store().release_task(&name, None).await;
-        self.compare_answers(released.map(|hold| hold.is_some()), expected);
+        self.compare_answers(released.map(|blocked| blocked.is_some()), expected);
     }
 
     pub(super) async fn refuse(&mut self) {

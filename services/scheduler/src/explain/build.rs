@@ -289,9 +289,9 @@ impl Facts<'_> {
                 self.worker_obstacle(&mut add);
             }
         }
-        if let Some(hold) = &self.held {
-            let losses = losses_text(&hold.losses).unwrap_or_default();
-            let since = hold.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+        if let Some(blocked) = &self.held {
+            let losses = losses_text(&blocked.losses).unwrap_or_default();
+            let since = blocked.since.to_rfc3339_opts(SecondsFormat::Secs, true);
             let text = format!(
                 "a guard holds it back since {since}: {losses}; it goes on when it is released (`cts task release {}`) \
                  or the instances are back",

@@ -252,7 +252,7 @@ impl TaskService for TaskEndpoint {
             })
             .await?;
         Ok(Response::new(proto::ReleaseTaskResponse {
-            hold: held.map(convert::hold_to_wire),
+            hold: held.map(convert::blocked_to_wire),
         }))
     }
 
