@@ -36,7 +36,7 @@ use crate::options::Driver;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::remote::RemoteDriver;
 use crate::remote::remote_attempt::{Given, RemoteAttempt};
-use crate::remote::turn::Turn;
+use crate::remote::start_permit::StartPermit;
 use crate::shared::Shared;
 use crate::values::{Resolved, resolve, secrets_of, texts_of};
 
@@ -131,10 +131,10 @@ async fn try_attempt(
         let ending = RemoteAttempt::ending((shared, run, remote), kind, output, order)?;
         return Box::pin(ending.end_open()).await;
     }
-    let turn = match &shared.driver {
-        Driver::Terraform(_) => Turn::default(),
+    let start_permit = match &shared.driver {
+        Driver::Terraform(_) => StartPermit::default(),
         Driver::Remote(remote) => tokio::select! {
-            turn = step(&order, remote.turn()) => turn?,
+            start_permit = step(&order, remote.start_permit()) => start_permit?,
             () = run.drain.cancelled() => return Err(AttemptError::Stopped),
         },
     };
@@ -209,7 +209,7 @@ async fn try_attempt(
             Box::pin(ready.run_here(terraform, (directory, lock), findings)).await?
         }
         Driver::Remote(remote) => {
-            let (attempt, given) = ready.for_server(remote, turn, directory, findings);
+            let (attempt, given) = ready.for_server(remote, start_permit, directory, findings);
             let begun = Instant::now();
             let outcome = Box::pin(attempt.make(given, findings)).await;
             run.spans.ended("remote run", begun.elapsed());
@@ -254,7 +254,7 @@ impl<'r> Ready<'r> {
     fn for_server(
         self,
         driver: &'r RemoteDriver,
-        turn: Turn,
+        start_permit: StartPermit,
         directory: TaskDirectory,
         findings: &mut AttemptReport,
     ) -> (RemoteAttempt<'r>, Box<Given>) {
@@ -271,7 +271,7 @@ impl<'r> Ready<'r> {
             output: self.output,
             order: self.order,
             redactor: Arc::clone(&findings.redactor),
-            turn,
+            start_permit,
         };
         let given = Given {
             input: self.input,

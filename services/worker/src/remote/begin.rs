@@ -101,7 +101,7 @@ impl RemoteAttempt<'_> {
     }
 
     async fn prepare(&self, given: &Given) -> Result<Step, AttemptError> {
-        self.take_turn().await;
+        self.take_start_permit().await;
         let lease = &self.run.lease;
         let server = self.server().await?;
         let reach = Reach::of(self.kind);
@@ -138,7 +138,7 @@ impl RemoteAttempt<'_> {
             };
             let earlier = newest.filter(is_left);
             self.end_earlier(&server, earlier, number).await?;
-            self.take_turn().await;
+            self.take_start_permit().await;
         }
         let newest = newest.map(|newest| &newest.remote);
         let loaded = async {
