@@ -4,7 +4,7 @@ pub(crate) mod attempt_error;
 pub(crate) mod attempt_report;
 mod handlers;
 mod local;
-mod module_place;
+mod module_directory;
 mod outputs;
 mod own_lock;
 mod refused_key;
@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout};
 use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
 use self::handlers::{applied_run, prepare_handlers};
-use self::module_place::ModulePlace;
+use self::module_directory::ModuleDirectory;
 use crate::calls::inputs::InputError;
 use crate::ended::Ended;
 use crate::leased_run::LeasedRun;
@@ -188,7 +188,7 @@ async fn try_attempt(
     let report = Arc::new(Report::new(output));
     let findings = findings.insert(AttemptReport::new(
         kind,
-        ModulePlace::of(&input.definition),
+        ModuleDirectory::of(&input.definition),
         &redactor,
         &report,
     ));
