@@ -19,7 +19,7 @@ use crate::address::Address;
 use crate::peers::balance::{EndpointUpdates, Member};
 use crate::peers::peer_log::{Others, PeerLog};
 use crate::peers::probe::{Probe, Probed};
-use crate::peers::resolve::{Answers, Known, resolve_after};
+use crate::peers::resolve::{Answers, KnownSockets, resolve_after};
 use crate::peers::roster::{Entry, Health};
 use crate::peers::warm_up::WarmUp;
 use crate::peers::{Peer, PeerCondition, ProbeTimes, Published};
@@ -37,7 +37,7 @@ pub struct PeersDriver {
     warm_up: WarmUp,
     entries: BTreeMap<SocketAddr, Entry>,
     probes: FuturesUnordered<BoxFuture<'static, Probed>>,
-    known: Known,
+    known: KnownSockets,
     resolve_now: Arc<Notify>,
     generation: u64,
     log: PeerLog,
@@ -68,7 +68,7 @@ impl PeersDriver {
             times: ProbeTimes::default(),
             log: PeerLog::new(service, &addresses, Arc::clone(&clock)),
             clock,
-            known: Known::new(service, Arc::clone(&addresses)),
+            known: KnownSockets::new(service, Arc::clone(&addresses)),
             addresses,
             keys,
             published,

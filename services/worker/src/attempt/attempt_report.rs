@@ -19,7 +19,7 @@ pub(crate) struct AttemptReport {
     pub(crate) redactor: Arc<Redactor>,
     /// Reads the output of the attempt, which is redacted before: a cut text holds no half of a secret.
     pub(crate) report: Arc<Report>,
-    /// Place of the module, if that is local.
+    /// Directory of the module, if the module is local.
     module: Option<ModuleDirectory>,
     render: Option<Duration>,
     /// Outputs of the module, after an apply.
