@@ -35,7 +35,7 @@ pub(super) async fn read_on_request(
         followed.requests.due(|| followed.read(), not_before).await;
         // Boxed: a read is large, and of thousands of followers most have none.
         let read = Box::pin(async {
-            let permit = members.turn(id).await;
+            let permit = members.read_permit(id).await;
             let begun = followed.begin_requested();
             let earliest = Instant::now() + GATHER;
             let answer = members.client.read_again(query, begun.index).await?;

@@ -179,7 +179,7 @@ impl Watch {
         let next_expiry = self
             .deadlines
             .iter()
-            .filter(|(directory, _hold)| !self.stops.contains_key(*directory))
+            .filter(|(directory, _deadlines)| !self.stops.contains_key(*directory))
             .map(|(_directory, deadlines)| deadlines.act_at)
             .min();
         if self.stops.is_empty() && !self.is_alone() {

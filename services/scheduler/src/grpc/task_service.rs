@@ -336,9 +336,9 @@ impl TaskEndpoint {
     /// Runs a future to its end, also if the caller goes away first.
     async fn run_detached<T: Send + 'static>(
         &self,
-        run_detached: impl Future<Output = Result<T, TaskRefusal>> + Send + 'static,
+        call: impl Future<Output = Result<T, TaskRefusal>> + Send + 'static,
     ) -> Result<T, Status> {
-        match self.detached.spawn(run_detached).await {
+        match self.detached.spawn(call).await {
             Ok(done) => done.map_err(Status::from),
             Err(broken) => Err(TaskRefusal::Broken(broken.to_string()).into()),
         }
