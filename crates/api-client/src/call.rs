@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::address::{Address, without_password};
 use crate::client::ApiClient;
-use crate::error::{CallError, Refusal, beginning};
+use crate::error::{CallError, ErrorResponse, beginning};
 use crate::model::{CodedError, ErrorAnswer};
 
 /// Number of characters shown of an answer that does not come from the API.
@@ -160,7 +160,7 @@ impl Answer {
     ///
     /// Ignores the content type: the original sends some of its errors with a wrong one, and proxies send
     /// theirs so (docs/compatibility.md#api).
-    fn refusal(self) -> Refusal {
+    fn refusal(self) -> ErrorResponse {
         let (message, code, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
             Ok(answer) => {
                 let CodedError { message, code } = answer.error;
@@ -168,7 +168,7 @@ impl Answer {
             }
             Err(_no_error_of_the_api) => (None, None, None),
         };
-        Refusal {
+        ErrorResponse {
             status: self.status.as_u16(),
             reason: self.status.canonical_reason().unwrap_or_default(),
             message,

@@ -65,7 +65,7 @@ pub enum CallError {
     },
     /// The API refuses the call. Displayed in [`ErrorForm::New`].
     #[error("{}", .0.text(ErrorForm::New))]
-    Refused(Refusal),
+    Refused(ErrorResponse),
     /// A proxy sends the request elsewhere, in a way that would change it.
     #[error("the API at {address} redirects to {location} (status {status}); ask there")]
     Redirected {
@@ -122,7 +122,7 @@ pub enum ErrorForm {
 
 /// An answer whose status is not a success.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ErrorResponse {
     /// HTTP status.
     pub status: u16,
     /// Its name in HTTP; empty for a status that has none.
@@ -137,7 +137,7 @@ pub struct Refusal {
     pub body: String,
 }
 
-impl Refusal {
+impl ErrorResponse {
     /// For a person.
     pub fn text(&self, form: ErrorForm) -> String {
         let status = format!("{} {}", self.status, self.reason);
@@ -204,7 +204,7 @@ impl CallError {
     pub fn hint(&self) -> Option<&'static str> {
         let (secure, source) = match self {
             Self::Transport { secure, source, .. } => (secure, source),
-            Self::Refused(Refusal { status: 401, .. }) => return Some(NO_CREDENTIAL),
+            Self::Refused(ErrorResponse { status: 401, .. }) => return Some(NO_CREDENTIAL),
             Self::Refused(refusal) if refusal.status == 403 => {
                 let message = refusal.message.as_deref().unwrap_or_default();
                 let is_setting = message.contains("security.require_auth");
@@ -245,7 +245,7 @@ impl CallError {
     pub fn is_not_found(&self) -> bool {
         matches!(
             self,
-            Self::Refused(Refusal {
+            Self::Refused(ErrorResponse {
                 status: 404,
                 message: Some(_),
                 ..
@@ -260,7 +260,7 @@ impl CallError {
 
     /// Whether the task could not be changed only because it is at work (docs/rest.md#updating-a-task).
     pub fn is_busy(&self) -> bool {
-        let Self::Refused(Refusal {
+        let Self::Refused(ErrorResponse {
             status: 500,
             message: Some(message),
             ..
@@ -299,8 +299,8 @@ fn deepest(error: &(dyn Error + 'static)) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn refusal(message: Option<&str>, id: Option<&str>, body: &str) -> Refusal {
-        Refusal {
+    fn refusal(message: Option<&str>, id: Option<&str>, body: &str) -> ErrorResponse {
+        ErrorResponse {
             status: 404,
             reason: "Not Found",
             message: message.map(str::to_owned),
@@ -344,7 +344,7 @@ mod tests {
     fn a_token_is_no_remedy_for_records_that_do_not_exist() {
         let hint = |message| {
             let refusal = refusal(Some(message), None, "");
-            let refused = CallError::Refused(Refusal {
+            let refused = CallError::Refused(ErrorResponse {
                 status: 403,
                 ..refusal
             });

@@ -24,7 +24,7 @@ mod token;
 pub use address::AddressError;
 pub use audit::AuditQuery;
 pub use client::ApiClient;
-pub use error::{CallError, ErrorForm, Refusal, SetupError};
+pub use error::{CallError, ErrorForm, ErrorResponse, SetupError};
 pub use model::{
     AuditRecord, BufferPeriod, ClusterConfiguration, CreatedTask, CurrentState, Event, EventError,
     Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Replaced, Run, RunPage,

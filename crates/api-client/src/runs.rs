@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::call::{Body, open, transport_failed};
 use crate::client::{ApiClient, usable};
-use crate::error::{CallError, Refusal, beginning};
+use crate::error::{CallError, ErrorResponse, beginning};
 use crate::model::{Run, RunAnswer, RunPage};
 
 /// Longest part of a log, in bytes: no server sends more at once.
@@ -75,7 +75,7 @@ impl ApiClient {
         let answer: Result<RunAnswer, CallError> = self.get(url.clone()).await;
         let answer = match answer {
             // A server of an earlier version knows causes alone.
-            Err(CallError::Refused(Refusal { status: 400, .. })) => {
+            Err(CallError::Refused(ErrorResponse { status: 400, .. })) => {
                 url.set_query(Some("include=cause"));
                 self.get(url).await
             }

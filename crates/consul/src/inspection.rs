@@ -45,7 +45,7 @@ pub struct OwnToken {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct AskedRight<'a> {
+struct RequestedRight<'a> {
     resource: &'a str,
     segment: String,
     access: &'a str,
@@ -76,10 +76,10 @@ impl ConsulClient {
     pub async fn authorize(&self, rights: &[Right]) -> Result<Authorization, ConsulError> {
         let mut granted = Vec::new();
         for some in rights.chunks(RIGHTS_AT_ONCE) {
-            let asked: Vec<_> = some.iter().map(asked).collect();
+            let wanted: Vec<_> = some.iter().map(requested).collect();
             let datacenter = some.first().map_or("", |right| &right.datacenter);
             let url = self.url("/v1/internal/acl/authorize", &[("dc", datacenter)]);
-            let request = self.client.post(url).json(&asked);
+            let request = self.client.post(url).json(&wanted);
             let answer = self.answer(request, None).await?;
             let answer = match self.accept(answer).await {
                 Ok(answer) => answer,
@@ -139,12 +139,12 @@ impl ConsulClient {
     }
 }
 
-fn asked(right: &Right) -> AskedRight<'_> {
+fn requested(right: &Right) -> RequestedRight<'_> {
     let segment = match &right.scope {
         Scope::Exact(name) => name.clone(),
         Scope::Prefix(name) => format!("{name}{ANY_NAME}"),
     };
-    AskedRight {
+    RequestedRight {
         resource: right.resource.word(),
         segment,
         access: right.access(),

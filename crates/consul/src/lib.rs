@@ -11,14 +11,14 @@
 
 mod address;
 mod answer;
+mod blocking_read;
 mod catalog;
 mod client;
 mod error;
+mod followed_query;
 mod health;
-mod hold;
 mod http2_pool;
 mod inspection;
-mod known;
 mod kv;
 mod leader;
 mod poll;

@@ -7,7 +7,7 @@
 //! * After every failure the next request carries no index. A Consul that comes back with a lower
 //!   index would otherwise hold the query until it has passed the old one, and changes would go unseen.
 //! * A quiet query whose connection ends after some seconds is read at once, and goes on if nothing has changed
-//!   (`hold.rs`).
+//!   (`blocking_read.rs`).
 //! * The loop never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. When queries wait out an outage,
 //!   the first answered one wakes the others.
 
@@ -17,10 +17,10 @@ use std::time::Duration;
 use cts_core::{Backoff, Pauses};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::blocking_read::{BlockingRead, blocking_read};
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
-use crate::hold::{Held, hold};
-use crate::known::Known;
+use crate::followed_query::FollowedQuery;
 use crate::poll_event::PollEvent;
 use crate::query::Query;
 use crate::query_slot::{OwnSlot, Permit, QuerySlot};
@@ -44,8 +44,8 @@ pub async fn poll(
     query: &Query,
     on_event: impl FnMut(PollEvent),
 ) -> Infallible {
-    let known = Known::new(ReadRequests::default(), on_event);
-    follow(client, query, &mut OwnSlot, &known).await
+    let followed = FollowedQuery::new(ReadRequests::default(), on_event);
+    follow(client, query, &mut OwnSlot, &followed).await
 }
 
 /// Follows as `poll` does, and asks when `slot` has the right to.
@@ -53,7 +53,7 @@ pub(crate) async fn follow(
     client: &ConsulClient,
     query: &Query,
     slot: &mut impl QuerySlot,
-    known: &Known<impl FnMut(PollEvent)>,
+    followed: &FollowedQuery<impl FnMut(PollEvent)>,
 ) -> Infallible {
     let mut retries = Retries::new();
     let mut polls = false;
@@ -65,16 +65,18 @@ pub(crate) async fn follow(
         // Boxed: a request under way is large, and of thousands of followers most have none.
         let held = match &permit {
             Permit::Read(_permit) => {
-                let begun = known.begin();
-                Held {
+                let begun = followed.begin();
+                BlockingRead {
                     begun,
                     answer: Box::pin(client.read_again(query, begun.index)).await,
                     cut: None,
                 }
             }
-            Permit::Block(wait_time) => Box::pin(hold(client, query, known, *wait_time)).await,
+            Permit::Block(wait_time) => {
+                Box::pin(blocking_read(client, query, followed, *wait_time)).await
+            }
         };
-        let Held { begun, answer, cut } = held;
+        let BlockingRead { begun, answer, cut } = held;
         let index = begun.index;
         match answer {
             Ok(answer) => {
@@ -85,7 +87,7 @@ pub(crate) async fn follow(
                 let is_new = answer.index.is_none_or(|at| at != index);
                 slot.answered(&permit, answer.index, is_new && index > 0);
                 let has_index = answer.index.is_some();
-                known.answered(answer, begun, is_whole);
+                followed.answered(answer, begun, is_whole);
                 if !has_index && matches!(permit, Permit::Block(_)) {
                     if !std::mem::replace(&mut polls, true) {
                         tracing::warn!(
@@ -106,7 +108,7 @@ pub(crate) async fn follow(
                 let retry_after = retries.next_delay(&error);
                 retries.is_outage = error.is_outage();
                 let failing_for = cut.map(|at| at.elapsed()).unwrap_or_default();
-                known.failed(error, retries.failures, (failing_for, retry_after));
+                followed.failed(error, retries.failures, (failing_for, retry_after));
                 retries.pause(retry_after, client, &mut others).await;
             }
         }

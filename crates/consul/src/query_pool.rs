@@ -36,7 +36,7 @@ pub use self::members::Usage;
 use self::requested_reads::read_on_request;
 use self::shared_slot::SharedSlot;
 use crate::client::ConsulClient;
-use crate::known::Known;
+use crate::followed_query::FollowedQuery;
 use crate::poll::follow;
 use crate::poll_event::PollEvent;
 use crate::query::Query;
@@ -67,11 +67,11 @@ impl QueryPool {
     ) -> Infallible {
         let mut slot = SharedSlot::join(&self.0, query);
         let id = slot.id();
-        let known = Known::new(requests.clone(), on_event);
+        let followed = FollowedQuery::new(requests.clone(), on_event);
         tokio::select! {
             biased;
-            never = follow(&self.0.client, query, &mut slot, &known) => never,
-            never = read_on_request(&self.0, id, query, &known) => never,
+            never = follow(&self.0.client, query, &mut slot, &followed) => never,
+            never = read_on_request(&self.0, id, query, &followed) => never,
         }
     }
 }

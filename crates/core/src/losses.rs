@@ -90,10 +90,14 @@ impl Baseline {
 
     /// The baseline after a release of what is held.
     #[must_use]
-    pub fn release(mut self, hold: &Blocked) -> Self {
-        let services: BTreeSet<&str> = hold.losses.iter().map(|it| it.service.as_str()).collect();
+    pub fn release(mut self, blocked: &Blocked) -> Self {
+        let services: BTreeSet<&str> = blocked
+            .losses
+            .iter()
+            .map(|it| it.service.as_str())
+            .collect();
         let mut released = self.released.take().unwrap_or_default();
-        for (view, has) in &hold.counts.0 {
+        for (view, has) in &blocked.counts.0 {
             for &service in &services {
                 let now = has.get(service).copied().unwrap_or_default();
                 let applied = self

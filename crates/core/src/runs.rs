@@ -131,9 +131,9 @@ pub struct WantedApply {
 
 /// State of the request for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// A trigger.
-    Nobody,
+pub enum RequestState {
+    /// Without a request: the run follows from a trigger.
+    None,
     /// A caller waits for this very run, which is not queued yet.
     Open,
     /// The run was requested and refused.
@@ -142,14 +142,18 @@ pub enum Asked {
     Queued,
 }
 
-/// Whether a task in this situation may have the run at all. Where it was requested, it does not matter
-/// whether changes run the task.
-pub const fn may_enqueue(phase: TaskPhase, enabled: bool, kind: RunKind, asked: Asked) -> bool {
-    match asked {
-        Asked::Nobody => matches!(phase, TaskPhase::Ready) && (enabled || !kind.applies()),
-        Asked::Open => matches!(phase, TaskPhase::Ready | TaskPhase::Creating),
-        Asked::Refused => false,
-        Asked::Queued => true,
+/// Whether the task may have the run at all. If the run was requested, it does not matter whether changes run the task.
+pub const fn may_enqueue(
+    phase: TaskPhase,
+    enabled: bool,
+    kind: RunKind,
+    request: RequestState,
+) -> bool {
+    match request {
+        RequestState::None => matches!(phase, TaskPhase::Ready) && (enabled || !kind.applies()),
+        RequestState::Open => matches!(phase, TaskPhase::Ready | TaskPhase::Creating),
+        RequestState::Refused => false,
+        RequestState::Queued => true,
     }
 }
 

@@ -18,7 +18,7 @@
 mod decision;
 mod record;
 
-pub use decision::{Decision, Refusal, Source, decide, decide_from, lapse};
+pub use decision::{Decision, Source, StateRefusal, decide, decide_from, lapse};
 pub use record::{
     InvalidLineage, Keep, KnownState, LINEAGE_LIMIT, StateAt, StateConflict, StateDecision,
     StateRecord, StateReport, TerraformState,

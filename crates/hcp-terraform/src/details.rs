@@ -16,7 +16,7 @@ const MOST_DETAILS: usize = 10;
 
 /// The server refused a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedCall {
     /// The request.
     pub call: Call,
     /// HTTP status.
@@ -122,7 +122,7 @@ impl fmt::Display for Detail {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RefusedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             call,

@@ -7,7 +7,7 @@ use cts_http::InvalidServerName;
 use cts_tls::{TlsError, answers_in_plain_text};
 
 use crate::call::Call;
-use crate::details::Refusal;
+use crate::details::RefusedCall;
 use crate::problem::{Failure, ProtocolProblem};
 
 /// The settings cannot be used.
@@ -41,25 +41,25 @@ pub enum ApiError {
     Settings(#[from] SettingsError),
     /// The token is invalid or expired (401).
     #[error("the server does not accept the token: {0}")]
-    Unauthorized(Refusal),
+    Unauthorized(RefusedCall),
     /// The token lacks a right (403). Most servers answer 404 instead.
     #[error("the token has no right to this: {0}")]
-    Forbidden(Refusal),
+    Forbidden(RefusedCall),
     /// Not there, or not visible with this token (404).
     #[error("not there, or not visible with this token: {0}")]
-    NotFound(Refusal),
+    NotFound(RefusedCall),
     /// Not possible in the present state (409): a run that ended, a lock that is held.
     #[error("not possible in the present state: {0}")]
-    Conflict(Refusal),
+    Conflict(RefusedCall),
     /// The server does not accept the content of the request (400, 412, 413, 422).
     #[error("the server does not accept the request: {0}")]
-    Invalid(Refusal),
+    Invalid(RefusedCall),
     /// Any other refusal.
     #[error("the server refuses the request: {0}")]
-    Refused(Refusal),
+    Refused(RefusedCall),
     /// A signed URL is not valid, or not any more: the object that named it has a new one.
     #[error("the signed URL is not accepted: {0}")]
-    ExpiredUrl(Refusal),
+    ExpiredUrl(RefusedCall),
     /// The server limits requests, longer than [`crate::Limits::retry_for`] allows to wait.
     #[error("the server limits requests{}: {call}", per_second(*.limit))]
     RateLimited {
@@ -122,7 +122,7 @@ impl ApiError {
     }
 
     /// The refusal, if the server refused.
-    pub const fn refusal(&self) -> Option<&Refusal> {
+    pub const fn refusal(&self) -> Option<&RefusedCall> {
         match self {
             Self::Unauthorized(refusal)
             | Self::Forbidden(refusal)

@@ -51,7 +51,7 @@ mod workspaces;
 pub use budget::{Budget, LocalBudget};
 pub use call::Call;
 pub use configuration_versions::{ConfigurationVersion, ConfigurationVersionAttributes};
-pub use details::{Detail, Refusal};
+pub use details::{Detail, RefusedCall};
 pub use document::{Identifier, Related, Resource};
 pub use error::{ApiError, SettingsError};
 pub use logs::LogPiece;

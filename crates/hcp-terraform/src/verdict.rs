@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use secrecy::SecretString;
 
-use crate::details::{Refusal, details};
+use crate::details::{RefusedCall, details};
 use crate::error::ApiError;
 use crate::problem::{Failure, ProtocolProblem};
 use crate::request::{Access, Repeat, Request};
@@ -68,7 +68,7 @@ pub(crate) fn judge(
         let problem = ProtocolProblem::Status(status);
         return Err(Verdict::Final(ApiError::Protocol { call, problem }));
     }
-    let refusal = Refusal {
+    let refusal = RefusedCall {
         call,
         status,
         details,
@@ -76,7 +76,7 @@ pub(crate) fn judge(
     Err(Verdict::Final(refused(request.access, refusal)))
 }
 
-fn refused(access: Access, refusal: Refusal) -> ApiError {
+fn refused(access: Access, refusal: RefusedCall) -> ApiError {
     match (access, refusal.status) {
         (Access::Signed, 401 | 403 | 404 | 410) => ApiError::ExpiredUrl(refusal),
         (_, 401) => ApiError::Unauthorized(refusal),

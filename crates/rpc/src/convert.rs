@@ -45,7 +45,7 @@ pub use state::{
     terraform_state_to_wire,
 };
 pub use task::{
-    current_state_from_wire, current_state_to_wire, event_to_wire, hold_to_wire, loss_from_wire,
+    blocked_to_wire, current_state_from_wire, current_state_to_wire, event_to_wire, loss_from_wire,
     phase_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
 };
 pub use view::{READS_VIEWS, subscribe_to_wire, views_from_wire};

@@ -138,7 +138,7 @@ pub async fn runs_and_events_name_who_asked_for_them<F: Fixture>() {
     changed.expect("the task is there");
     let request = scene.find_request(run).await.expect("it is requested");
     assert_eq!(request.requested_by, by);
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     assert_eq!(scene.run(run).await.requested_by, by);
     scene.applied(&lease).await;
     let events = scene.state("a").await.events;
@@ -153,7 +153,7 @@ pub async fn runs_and_events_name_who_asked_for_them<F: Fixture>() {
     };
     let changed = recording.change_task(&task("a"), &change).await;
     changed.expect("the task is there");
-    let lease = scene.carried_out(failing, "3").await;
+    let lease = scene.lease_requested(failing, "3").await;
     scene.failed(&lease, "no").await;
     assert_eq!(scene.state("a").await.events[0].requested_by, by);
     // The run that destroys is queued by the store.

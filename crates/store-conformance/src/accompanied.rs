@@ -75,7 +75,7 @@ pub async fn accompanying_run_is_owed_while_a_cancelled_input_is_withheld<F: Fix
     let waits = (Some(Occasion::Declaration), Some(RefusedCode::Held));
     assert_eq!(owed(&scene, run).await, waits);
     let run = scene.ask("a", RunKind::Apply).await;
-    scene.carry_out(run, "1").await;
+    scene.enqueue_requested(run, "1").await;
     scene.lease().await;
     assert_eq!(scene.state("a").await.owes_run, None);
 }

@@ -63,10 +63,10 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
         let mut leases = Vec::new();
         for name in ["a", "api"] {
             let run = scene.ask(name, kind).await;
-            leases.push(scene.carried_out(run, "1").await);
+            leases.push(scene.lease_requested(run, "1").await);
         }
         let draft = scene.draft("draft", kind).await;
-        leases.push(scene.carried_out(draft, "1").await);
+        leases.push(scene.lease_requested(draft, "1").await);
         let queued = scene.queue("a", "2").await;
         assert_eq!(reset(&scene).await.1, ["a", "api", "draft"].map(task));
         scene.restart().await;

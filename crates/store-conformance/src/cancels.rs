@@ -156,7 +156,7 @@ pub async fn cancelled_input_runs_with_the_next_change_or_request<F: Fixture>() 
             }
             1 => {
                 let run = scene.ask("a", RunKind::Apply).await;
-                let lease = scene.carried_out(run, "1").await;
+                let lease = scene.lease_requested(run, "1").await;
                 scene.failed(&lease, "no").await;
                 assert!(scene.next_due().await.is_some(), "it is tried again");
             }
@@ -312,7 +312,7 @@ pub async fn a_cancelled_creation_is_discarded<F: Fixture>() {
             let scene = Scene::<F>::new(&["a"]).await;
             let run = scene.draft("new", kind).await;
             if stage > 0 {
-                scene.carry_out(run, "1").await;
+                scene.enqueue_requested(run, "1").await;
             }
             let lease = if stage > 1 {
                 scene.acquire().await

@@ -110,7 +110,7 @@ pub async fn a_check_that_was_cancelled_or_lost_says_so<F: Fixture>() {
 pub async fn a_check_without_a_key_is_not_kept<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.ask("a", RunKind::Check).await;
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     scene.checked(&lease).await;
     assert_eq!(known(&scene).await, []);
 }

@@ -172,7 +172,7 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
     for kind in RunKind::ENQUEUED {
         let mut scene = Scene::<F>::new(&["a", "b"]).await;
         let run = scene.ask("a", kind).await;
-        let lease = scene.carried_out(run, "1").await;
+        let lease = scene.lease_requested(run, "1").await;
         let queued = scene.queue("a", "2").await;
         let asked = scene.ask("a", RunKind::Check).await;
         let deleting = PendingDeletions {
@@ -238,11 +238,11 @@ pub async fn a_configured_task_takes_over_one_of_the_api<F: Fixture>() {
 pub async fn a_configured_task_takes_over_a_draft<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let discarded = scene.draft("discarded", RunKind::Check).await;
-    let lease = scene.carried_out(discarded, "1").await;
+    let lease = scene.lease_requested(discarded, "1").await;
     scene.failed(&lease, "no").await;
     let waits = scene.draft("waits", RunKind::Plan).await;
     let runs = scene.draft("runs", RunKind::Apply).await;
-    let lease = scene.carried_out(runs, "1").await;
+    let lease = scene.lease_requested(runs, "1").await;
 
     let names = ["discarded", "waits", "runs"];
     scene.configure(&names.map(spec)).await;
@@ -250,7 +250,7 @@ pub async fn a_configured_task_takes_over_a_draft<F: Fixture>() {
     // The caller still gets its run, which is an ordinary run of the task now.
     let failed = scene.failed(&lease, "no").await;
     assert!(failed.event.is_some() && !failed.tasks_changed);
-    let lease = scene.carried_out(waits, "1").await;
+    let lease = scene.lease_requested(waits, "1").await;
     scene.planned(&lease, "the plan").await;
     scene.drop_draft("discarded", discarded).await;
     assert_eq!(scene.names().await, names);

@@ -49,7 +49,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
         assert_eq!((request.run, request.refused), (run, None));
         assert_eq!(scene.open_requests().await, [run]);
 
-        scene.carry_out(run, "1").await;
+        scene.enqueue_requested(run, "1").await;
         assert_unseen(&scene, "new").await;
         assert_eq!(scene.open_requests().await, []);
         assert_eq!(scene.find_request(run).await, None);
@@ -91,7 +91,7 @@ pub async fn a_failed_creation_leaves_nothing_but_its_run<F: Fixture>() {
     for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&[]).await;
         let run = scene.draft("new", kind).await;
-        let lease = scene.carried_out(run, "1").await;
+        let lease = scene.lease_requested(run, "1").await;
         let completed = scene.failed(&lease, "no").await;
         assert_eq!(completed.status, RunStatus::Failed, "{kind:?}");
         assert_eq!((completed.event, completed.next_due), (None, None));
@@ -115,7 +115,7 @@ pub async fn an_inspection_leaves_nothing_but_its_plan<F: Fixture>() {
         let mut new = scene.new_task("new", Creation::Discard, kind);
         new.spec.enabled = kind == RunKind::Plan;
         scene.create(&new).await;
-        let lease = scene.carried_out(new.run, "1").await;
+        let lease = scene.lease_requested(new.run, "1").await;
         assert!(scene.succeeded(&lease).await.tasks_changed);
         assert_unseen(&scene, "new").await;
         assert_eq!(scene.phases().await, []);
@@ -142,7 +142,7 @@ pub async fn a_name_that_is_being_created_is_told_with_its_run<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let run = scene.draft("new", RunKind::Check).await;
     assert_being_created(&scene, "new", run).await;
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     assert_being_created(&scene, "new", run).await;
     scene.advance(seconds(5));
     scene.failed(&lease, "no").await;
@@ -181,7 +181,7 @@ pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
         }
     };
     nothing().await;
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     nothing().await;
     scene.failed(&lease, "no").await;
     nothing().await;
@@ -191,7 +191,7 @@ pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
 pub async fn prune_forgets_old_drafts_and_refused_requests<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let failed = scene.draft("failed", RunKind::Check).await;
-    let lease = scene.carried_out(failed, "1").await;
+    let lease = scene.lease_requested(failed, "1").await;
     scene.failed(&lease, "no").await;
     let refused = scene.draft("refused", RunKind::Check).await;
     scene.refuse(refused, "no").await;

@@ -53,7 +53,7 @@ async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<Ru
     scene.created("a").await;
     let ended = scene.apply("a", "0").await;
     let run = scene.ask("a", kind).await;
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     let queued = scene.queue("a", "2").await;
     let plan = scene.queue_plan("a", "2").await;
     let asked = scene.ask("a", RunKind::Check).await;

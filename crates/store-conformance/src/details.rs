@@ -129,7 +129,7 @@ pub async fn events_have_the_resources_of_their_run<F: Fixture>() {
 pub async fn the_created_run_of_a_task_has_details<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let run = scene.draft("made", cts_core::runs::RunKind::Apply).await;
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     let status = end(&scene, &lease, AttemptOutcome::Applied, Some(details("x"))).await;
     assert_eq!(status, RunStatus::Succeeded);
     assert_eq!(scene.run(lease.run).await.details, Some(details("x")));

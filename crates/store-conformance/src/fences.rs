@@ -59,7 +59,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
     let requests = ["a", "b", "unknown"].map(|name| scene.request(name, "late"));
     deposed(store.enqueue(epoch, requests.into()).await.map(drop));
     deposed(store.enqueue(epoch, Vec::new()).await.map(drop));
-    deposed(store.reap(epoch, &scene.take_backs(4)).await.map(drop));
+    deposed(store.reap(epoch, &scene.expired_leases(4)).await.map(drop));
     deposed(store.refuse(epoch, lease.run, &incomplete("late")).await);
     deposed(
         store
@@ -75,7 +75,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
 async fn assert_accepted<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: LeaderEpoch) {
     let store = scene.store();
     let reaped = store
-        .reap(epoch, &scene.take_backs(4))
+        .reap(epoch, &scene.expired_leases(4))
         .await
         .expect("the leader can reap");
     assert_eq!(reaped.len(), 1);
@@ -104,7 +104,7 @@ pub async fn refuses_every_epoch_before_the_first_leader<F: Fixture>() {
             matches!(configured, Err(LeaderError::Deposed { .. })),
             "{configured:?}"
         );
-        let reaped = store.reap(epoch, &scene.take_backs(4)).await;
+        let reaped = store.reap(epoch, &scene.expired_leases(4)).await;
         assert!(
             matches!(reaped, Err(LeaderError::Deposed { .. })),
             "{reaped:?}"

@@ -45,7 +45,7 @@ pub(crate) async fn held<F: Fixture>(scene: &Scene<F>) -> Vec<(u32, u32)> {
     let mark = marks.expect("tasks can be listed").remove(0);
     let state = scene.state("a").await;
     assert_eq!(mark.held, state.held.is_some());
-    let losses = state.held.map_or_else(Vec::new, |hold| hold.losses);
+    let losses = state.held.map_or_else(Vec::new, |blocked| blocked.losses);
     losses
         .into_iter()
         .map(|loss| (loss.applied, loss.now))
@@ -59,12 +59,12 @@ pub async fn large_loss_is_blocked_until_the_instances_are_back<F: Fixture>() {
     assert_eq!((answer.decision, answer.queued), (Some(Block), None));
     assert_eq!(answer.losses.len(), 1);
     assert_eq!(held(&scene).await, [(10, 4)]);
-    let since = scene.state("a").await.held.map(|hold| hold.since);
+    let since = scene.state("a").await.held.map(|blocked| blocked.since);
     scene.advance(super::scene::seconds(60));
     assert_eq!(decide(&scene, 3).await, Block);
     assert_eq!(held(&scene).await, [(10, 3)]);
     let state = scene.state("a").await;
-    assert_eq!(state.held.map(|hold| hold.since), since);
+    assert_eq!(state.held.map(|blocked| blocked.since), since);
     let version = scene.store().version().await.expect("a version");
     assert_eq!(
         decide(&scene, 10).await,
@@ -84,8 +84,8 @@ pub async fn released_losses_count_as_applied<F: Fixture>() {
     assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
     apply(&scene, 10).await;
     assert_eq!(decide(&scene, 4).await, Block);
-    let hold = store.release_task(&name, None).await.expect("a task");
-    assert_eq!(hold.map(|hold| hold.losses[0].now), Some(4));
+    let released = store.release_task(&name, None).await.expect("a task");
+    assert_eq!(released.map(|blocked| blocked.losses[0].now), Some(4));
     assert_eq!(held(&scene).await, []);
     assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
     // More is lost before the leader evaluates the task again.
@@ -192,7 +192,7 @@ pub async fn a_release_outlasts_the_run_before_it<F: Fixture>() {
     let scene = Scene::<F>::configured(&[limited()]).await;
     let release = async || {
         let released = scene.store().release_task(&task("a"), None).await;
-        assert!(released.is_ok_and(|hold| hold.is_some()));
+        assert!(released.is_ok_and(|blocked| blocked.is_some()));
     };
     for comes_back in [false, true] {
         apply(&scene, 8).await;
@@ -227,7 +227,7 @@ pub async fn a_release_is_for_what_its_caller_has_seen<F: Fixture>() {
     assert_eq!(decide(&scene, 3).await, Block);
     let release = async |seen: &[Loss]| {
         let released = scene.store().release_task(&task("a"), Some(seen)).await;
-        released.map(|hold| hold.is_some())
+        released.map(|blocked| blocked.is_some())
     };
     let seen = |service: &str, now| Loss {
         service: service.to_owned(),

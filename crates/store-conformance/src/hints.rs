@@ -15,7 +15,7 @@ use super::scene::{Scene, task};
 use cts_store::{Hint, HintStream};
 
 /// Longer than any hint takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn listen<F: Fixture>(scene: &Scene<F>) -> Option<HintStream> {
     let stream = scene.store().listen().await;
@@ -31,7 +31,7 @@ async fn publish<F: Fixture>(scene: &Scene<F>, hints: &[Hint]) {
 async fn assert_heard(stream: &mut HintStream, mut expected: Vec<Hint>) {
     let all = expected.clone();
     while !expected.is_empty() {
-        let heard = timeout(PATIENCE, stream.next()).await;
+        let heard = timeout(TIMEOUT, stream.next()).await;
         assert!(heard.is_ok(), "not heard: {expected:?}");
         let heard = heard.ok().flatten().expect("hints never end");
         assert!(heard == Hint::Gap || all.contains(&heard), "{heard:?}");
@@ -132,7 +132,7 @@ pub async fn a_hint_of_any_size_is_heard_or_leaves_a_gap<F: Fixture>() {
     publish(&scene, &[Hint::Queue]).await;
     let Some(stream) = stream else { return };
     let until_queue = stream.take_while(|hint| std::future::ready(*hint != Hint::Queue));
-    let heard = timeout(PATIENCE, until_queue.collect::<Vec<_>>()).await;
+    let heard = timeout(TIMEOUT, until_queue.collect::<Vec<_>>()).await;
     let heard = heard.expect("the hint behind it is heard");
     assert!(!heard.is_empty(), "it was lost without a gap");
     assert!(heard.iter().all(|hint| *hint == Hint::Gap || *hint == long));

@@ -104,7 +104,7 @@ pub async fn tasks_with_runs_are_found_by_the_beginning_of_their_names<F: Fixtur
     }
     // The name of a task that does not exist any more.
     let failed = scene.draft("gone", RunKind::Apply).await;
-    let lease = scene.carried_out(failed, "1").await;
+    let lease = scene.lease_requested(failed, "1").await;
     scene.failed(&lease, "no").await;
     scene.drop_draft("gone", failed).await;
     for (beginning, at_most, expected) in [
@@ -172,7 +172,7 @@ pub async fn lists_tell_all_of_a_run_but_the_text_of_its_plan<F: Fixture>() {
 pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let failed = scene.draft("new", RunKind::Apply).await;
-    let lease = scene.carried_out(failed, "1").await;
+    let lease = scene.lease_requested(failed, "1").await;
     assert_eq!(list(&scene, &every()).await, [failed]);
     let lines = vec![super::scene::line("Error: no")];
     let appended = scene
@@ -188,7 +188,7 @@ pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fi
     assert_eq!((log.lines.len(), log.ended), (1, true));
 
     let made = scene.draft("new", RunKind::Apply).await;
-    let lease = scene.carried_out(made, "1").await;
+    let lease = scene.lease_requested(made, "1").await;
     scene.applied(&lease).await;
     let of_new = RunFilter {
         task: Some(task("new")),
@@ -205,7 +205,7 @@ pub async fn runs_of_earlier_tasks_of_a_name_are_listed<F: Fixture>() {
     let mut runs = Vec::new();
     for round in 0..3 {
         let created = scene.draft("a", RunKind::Apply).await;
-        let lease = scene.carried_out(created, "0").await;
+        let lease = scene.lease_requested(created, "0").await;
         scene.applied(&lease).await;
         runs.extend([created, scene.apply("a", &format!("later {round}")).await]);
         assert_eq!(scene.state("a").await.events.len(), 2, "its own");

@@ -26,7 +26,7 @@ pub async fn the_first_lost_lease_costs_no_time_and_later_ones_delay<F: Fixture>
     for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;
-        let lease = scene.carried_out(run, "1").await;
+        let lease = scene.lease_requested(run, "1").await;
         assert_eq!(lose(&scene, &lease).await.status, RunStatus::Queued);
         assert_eq!(scene.next_due().await, Some(seconds(0)), "{kind:?}");
         let lease = scene.lease().await;
@@ -87,7 +87,7 @@ pub async fn lost_plans_and_checks_fail_without_an_event<F: Fixture>() {
     for kind in [RunKind::Plan, RunKind::Check] {
         let scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;
-        scene.carry_out(run, "1").await;
+        scene.enqueue_requested(run, "1").await;
         for _ in 0..3 {
             scene.advance(scene.next_due().await.expect("there is another attempt"));
             let lease = scene.lease().await;
@@ -104,7 +104,7 @@ pub async fn lost_plans_and_checks_fail_without_an_event<F: Fixture>() {
 pub async fn a_creation_that_loses_its_workers_is_discarded<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let run = scene.draft("made", RunKind::Apply).await;
-    scene.carry_out(run, "1").await;
+    scene.enqueue_requested(run, "1").await;
     for _ in 0..3 {
         scene.advance(scene.next_due().await.expect("there is another attempt"));
         let lease = scene.lease().await;
@@ -135,7 +135,7 @@ pub async fn leases_that_no_scheduler_could_renew_do_not_count<F: Fixture>() {
         assert_eq!(lease.attempt, 1, "{round}");
         scene.advance(LEASE);
         epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
-        let lost = scene.store().reap(epoch, &scene.take_backs(1)).await;
+        let lost = scene.store().reap(epoch, &scene.expired_leases(1)).await;
         let lost = lost.expect("leases can be taken back");
         assert_eq!(lost.len(), 1);
         assert_eq!(lost[0].status, RunStatus::Queued);
@@ -164,7 +164,7 @@ pub async fn leases_that_a_replica_could_renew_count_though_nobody_led<F: Fixtur
         scene.advance(LEADERSHIP / 3);
         epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
     }
-    let lost = scene.store().reap(epoch, &scene.take_backs(1)).await;
+    let lost = scene.store().reap(epoch, &scene.expired_leases(1)).await;
     assert_eq!(lost.expect("leases can be taken back").len(), 1);
     let record = scene.run(lease.run).await;
     assert_eq!((record.attempts, record.errors.len()), (1, 1));
@@ -224,7 +224,7 @@ pub async fn a_lost_lease_is_remembered_with_its_task<F: Fixture>() {
     let again = scene.lease().await;
     scene.applied(&again).await;
     let check = scene.ask("a", RunKind::Check).await;
-    let check = scene.carried_out(check, "1").await;
+    let check = scene.lease_requested(check, "1").await;
     lose(&scene, &check).await;
     scene.checked(&scene.lease().await).await;
     let next = scene.leased("a", "2").await;

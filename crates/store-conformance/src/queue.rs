@@ -83,35 +83,29 @@ async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
     }
 }
 
-async fn hastened<F: Fixture>(scene: &Scene<F>) -> Vec<String> {
-    let names = scene.store().retry_failed_now(seconds(600)).await;
-    let names = names.expect("retries can be hastened").into_iter();
-    names.map(|name| name.as_str().to_owned()).collect()
-}
-
 pub async fn a_start_makes_failed_runs_due_once_in_a_while<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    assert_eq!(hastened(&scene).await, [""; 0]);
+    assert_eq!(scene.retry_failed_now().await, [""; 0]);
     exhaust(&scene, "a").await;
     assert!(scene.next_due().await.is_some_and(|due| due > seconds(40)));
-    assert_eq!(hastened(&scene).await, ["a"]);
+    assert_eq!(scene.retry_failed_now().await, ["a"]);
     assert_eq!(scene.next_due().await, Some(Duration::ZERO));
     // A run that is due already is not made due again, and no run is made due again too soon.
-    assert_eq!(hastened(&scene).await, [""; 0]);
+    assert_eq!(scene.retry_failed_now().await, [""; 0]);
     let lease = scene.lease().await;
     scene.failed(&lease, "no").await;
     scene.advance(seconds(4));
     exhaust_rest(&scene).await;
-    assert_eq!(hastened(&scene).await, [""; 0]);
+    assert_eq!(scene.retry_failed_now().await, [""; 0]);
     exhaust(&scene, "b").await;
-    assert_eq!(hastened(&scene).await, ["b"]);
+    assert_eq!(scene.retry_failed_now().await, ["b"]);
     let lease = scene.lease().await;
     assert_eq!(lease.task, task("b"));
     scene.failed(&lease, "no").await;
     scene.advance(seconds(600));
     // By then it is due by itself; it fails again.
     exhaust_rest(&scene).await;
-    assert_eq!(hastened(&scene).await, ["a", "b"]);
+    assert_eq!(scene.retry_failed_now().await, ["a", "b"]);
 }
 
 /// Fails what is due until nothing is.
@@ -130,10 +124,10 @@ pub async fn a_start_leaves_alone_what_is_not_to_be_tried_again<F: Fixture>() {
     off[0].file_settings.retry_failed = false;
     off[1].enabled = false;
     scene.configure(&off).await;
-    assert_eq!(hastened(&scene).await, [""; 0]);
+    assert_eq!(scene.retry_failed_now().await, [""; 0]);
     scene.configure(&["a", "b"].map(spec)).await;
     assert_eq!(
-        hastened(&scene).await,
+        scene.retry_failed_now().await,
         ["a"],
         "what was disabled is withdrawn"
     );

@@ -11,7 +11,7 @@ pub async fn a_request_is_carried_out_once<F: Fixture>() {
         let mut scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;
         let request = scene.request_of(run, "1").await;
-        scene.carry_out(run, "1").await;
+        scene.enqueue_requested(run, "1").await;
         assert_eq!(scene.find_request(run).await, None);
         // The leader died before it saw the request, and a second leader takes over.
         scene.restart().await;
@@ -92,7 +92,7 @@ pub async fn refuses_only_open_requests<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.refuse(scene.run_id(), "no").await;
     let run = scene.ask("a", RunKind::Plan).await;
-    scene.carry_out(run, "1").await;
+    scene.enqueue_requested(run, "1").await;
     scene.refuse(run, "too late").await;
     assert_eq!(scene.find_request(run).await, None);
     assert_eq!(scene.lease().await.run, run);
@@ -117,7 +117,7 @@ pub async fn a_task_is_enabled_and_run_by_one_change<F: Fixture>() {
     let again = scene.change("a", change.clone()).await;
     assert_eq!(again.expect("it was made before"), changed);
     assert_eq!(scene.open_requests().await, [run]);
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     let again = scene.change("a", change).await;
     assert_eq!(again.expect("it was made before"), changed);
     assert_eq!(scene.open_requests().await, []);

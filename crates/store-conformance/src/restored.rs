@@ -62,7 +62,7 @@ pub async fn a_forgotten_attempt_voids_the_input_of_its_task_once<F: Fixture>() 
     assert!(compare(&scene, from_ref(&forgotten)).await.is_empty());
     assert_eq!(requested(&scene).await, asked);
     let run = asked[0].1;
-    scene.carry_out(run, "1").await;
+    scene.enqueue_requested(run, "1").await;
     assert!(compare(&scene, from_ref(&forgotten)).await.is_empty());
     let lease = scene.lease().await;
     assert_eq!(lease.run, run);
@@ -81,7 +81,7 @@ pub async fn a_forgotten_grant_of_a_known_run_voids_the_input<F: Fixture>() {
     let asked = requested(&scene).await;
     assert_eq!(asked.len(), 1);
     // Consul is back at the former input, which is applied nevertheless.
-    scene.carry_out(asked[0].1, "1").await;
+    scene.enqueue_requested(asked[0].1, "1").await;
     let lease = scene.lease().await;
     assert_eq!(lease.input, input("1").hash);
 }

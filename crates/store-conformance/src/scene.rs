@@ -245,13 +245,13 @@ impl<F: Fixture> Scene<F> {
 
     /// Takes back at most this many leases, without jitter.
     pub(super) async fn reap_some(&self, most: usize) -> Vec<Requeued> {
-        let each = self.take_backs(most);
+        let each = self.expired_leases(most);
         let reaped = self.store().reap(self.leader(), &each).await;
         reaped.expect("leases can be taken back")
     }
 
     /// Returns ids and jitter for taking back up to `most` leases.
-    pub fn take_backs(&self, most: usize) -> Vec<ExpiredLeases> {
+    pub fn expired_leases(&self, most: usize) -> Vec<ExpiredLeases> {
         let each = (0..most).map(|_| ExpiredLeases {
             event: self.event_id(),
             retry_run: self.run_id(),
@@ -265,6 +265,13 @@ impl<F: Fixture> Scene<F> {
         let released = self.store().release_all().await;
         self.lead().await;
         released.expect("leases can be taken back")
+    }
+
+    /// Makes retries of failed runs due, and returns the names of their tasks.
+    pub(crate) async fn retry_failed_now(&self) -> Vec<String> {
+        let names = self.store().retry_failed_now(seconds(600)).await;
+        let names = names.expect("failed runs can be made due").into_iter();
+        names.map(|name| name.as_str().to_owned()).collect()
     }
 
     /// Reports the end of an attempt, without jitter and log lines.

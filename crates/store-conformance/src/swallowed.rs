@@ -33,7 +33,7 @@ async fn has_an_ordinary_run<F: Fixture>(scene: &Scene<F>, failed: &Completed, t
 /// Requests an apply of the newest input, this one, and leases it.
 async fn requested<F: Fixture>(scene: &Scene<F>, text: &str) -> Lease {
     let run = scene.ask("a", RunKind::Apply).await;
-    scene.carried_out(run, text).await
+    scene.lease_requested(run, text).await
 }
 
 pub async fn a_requested_run_that_fails_leaves_the_change_that_it_replaced<F: Fixture>() {
@@ -94,7 +94,7 @@ pub async fn a_requested_run_of_an_earlier_input_leaves_the_change<F: Fixture>()
             None
         };
         let run = scene.ask("a", RunKind::Apply).await;
-        scene.carry_out(run, "1").await;
+        scene.enqueue_requested(run, "1").await;
         if let Some(change) = change {
             scene.failed(&change, "no").await;
         }
@@ -129,7 +129,7 @@ pub async fn a_requested_run_whose_worker_is_lost_leaves_the_change<F: Fixture>(
     let scene = scene::<F>(false).await;
     scene.queue("a", "1").await;
     let run = scene.ask("a", RunKind::Apply).await;
-    scene.carry_out(run, "1").await;
+    scene.enqueue_requested(run, "1").await;
     for _ in 0..3 {
         scene.advance(scene.next_due().await.expect("it waits"));
         assert_eq!(scene.lease().await.run, run);
@@ -149,7 +149,7 @@ pub async fn releasing_everything_leaves_the_change_of_a_requested_run<F: Fixtur
         let scene = scene::<F>(false).await;
         scene.queue("a", "1").await;
         let run = scene.ask("a", RunKind::Apply).await;
-        scene.carry_out(run, "1").await;
+        scene.enqueue_requested(run, "1").await;
         if leased {
             scene.lease().await;
         }
@@ -198,7 +198,7 @@ pub async fn last_of_two_requested_runs_leaves_the_change<F: Fixture>() {
     scene.queue("a", "1").await;
     let first = requested(&scene, "1").await;
     let second = scene.ask("a", RunKind::Apply).await;
-    scene.carry_out(second, "1").await;
+    scene.enqueue_requested(second, "1").await;
     let failed = scene.failed(&first, "no").await;
     assert_eq!(failed.next_due, Some(Duration::ZERO), "the second waits");
     let lease = scene.lease().await;
@@ -235,7 +235,9 @@ pub async fn a_replaced_run_keeps_its_place<F: Fixture>() {
     let asked = change.request.map(|(run, _)| run);
     let changed = scene.change("asked", change).await;
     changed.expect("a run can be requested");
-    scene.carry_out(asked.expect("it has an id"), "2").await;
+    scene
+        .enqueue_requested(asked.expect("it has an id"), "2")
+        .await;
     let mut order = Vec::new();
     while let Some(lease) = scene.acquire().await {
         order.push(lease.run);

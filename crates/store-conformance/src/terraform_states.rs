@@ -257,7 +257,7 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     let requests = scene.open_requests().await;
     assert_eq!(requests.len(), 1);
     let run = requests.first().expect("a decision requests one run");
-    scene.carry_out(*run, "2").await;
+    scene.enqueue_requested(*run, "2").await;
     scene.restart().await;
     let lease = scene.lease().await;
     assert_eq!(lease.state.keep, Some(Keep::New));
@@ -325,7 +325,7 @@ pub async fn a_refused_state_keeps_whatever_changes_something_waiting<F: Fixture
     let (plan, _) = planned.request.expect("a request");
     let asked = store.change_task(&task("a"), &planned).await;
     asked.expect("a plan changes nothing");
-    scene.carry_out(plan, "3").await;
+    scene.enqueue_requested(plan, "3").await;
     let lease = scene.lease().await;
     assert_eq!((lease.run, lease.kind), (plan, RunKind::Plan));
     scene.interrupted(&lease).await;
@@ -414,7 +414,7 @@ pub async fn a_decision_requests_a_run_where_none_is_queued<F: Fixture>() {
     let run = requests[0];
     let request = scene.find_request(run).await.expect("it is open");
     assert_eq!((request.task, request.kind), (task("a"), RunKind::Apply));
-    scene.carry_out(run, "1").await;
+    scene.enqueue_requested(run, "1").await;
     let lease = scene.lease().await;
     assert_eq!(lease.state.from, Some(task("earlier")));
     let moved = StateReport::Moved(terraform_state("a", 3));

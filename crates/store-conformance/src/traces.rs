@@ -66,7 +66,7 @@ pub async fn a_requested_run_has_the_trace_of_its_request<F: Fixture>() {
     };
     let changed = recording.change_task(&task("a"), &change).await;
     changed.expect("the task is there");
-    let lease = scene.carried_out(run, "1").await;
+    let lease = scene.lease_requested(run, "1").await;
     assert_eq!(lease.trace, trace);
     scene.applied(&lease).await;
     assert_eq!(scene.leased("a", "2").await.trace, None);

@@ -184,7 +184,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     of_the_api(&scene).await;
     plans(&scene).await;
     let requested = scene.ask("made", RunKind::Apply).await;
-    scene.carry_out(requested, "2").await;
+    scene.enqueue_requested(requested, "2").await;
     scene.queue("steady", "1").await;
     for bytes in [noise(300_000), Vec::new()] {
         let stored = scene.store().store_bundle(Digest::of(&bytes), &bytes).await;
@@ -200,7 +200,7 @@ async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
     scene.enable("changed", false).await;
     scene.delete("deleted").await;
     let failed = scene.draft("failed", RunKind::Check).await;
-    let lease = scene.carried_out(failed, "3").await;
+    let lease = scene.lease_requested(failed, "3").await;
     append(scene, &lease, vec![line("does not move")]).await;
     scene.failed(&lease, "no").await;
     scene.draft("waits", RunKind::Plan).await;
@@ -225,7 +225,7 @@ async fn plans<F: Fixture>(scene: &Scene<F>) {
     scene.queue_plan("planned", "2").await;
     scene.queue_plan("off", "2").await;
     let run = scene.ask("planned", RunKind::Apply).await;
-    scene.carry_out(run, "3").await;
+    scene.enqueue_requested(run, "3").await;
 }
 
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {

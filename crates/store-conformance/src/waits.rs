@@ -124,7 +124,7 @@ pub async fn a_check_and_a_plan_interrupt_a_wait_which_goes_on_afterwards<F: Fix
         let accepted = scene.change("a", request).await;
         accepted.expect("a run that waits does not make its task busy");
         assert_eq!(scene.wait_end(&lease).await, None, "it is not queued yet");
-        scene.carry_out(look, "1").await;
+        scene.enqueue_requested(look, "1").await;
         assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::CheckQueued));
         scene.advance(seconds(1));
         let ended = scene.interrupted(&lease).await;

@@ -96,7 +96,7 @@ impl<F: Fixture> Walk<F> {
             28..31 => self.renew().await,
             31..33 => self.log().await,
             33..37 => self.advance(),
-            37 => self.take_back().await,
+            37 => self.release_all().await,
             38 => self.prune().await,
             39 => self.reconfigure().await,
             40..43 => self.lead().await,
@@ -107,7 +107,7 @@ impl<F: Fixture> Walk<F> {
             50..54 => self.create().await,
             54..60 => self.change().await,
             60..62 => self.delete().await,
-            62..70 => self.carry_out().await,
+            62..70 => self.enqueue_requested().await,
             70 => self.refuse().await,
             71 => self.drop_draft().await,
             72..74 => self.release().await,
@@ -316,7 +316,7 @@ impl<F: Fixture> Walk<F> {
         self.scene.advance(by);
     }
 
-    async fn take_back(&mut self) {
+    async fn release_all(&mut self) {
         self.trace.push("release all".to_owned());
         let expected = self.model.release_all();
         let answer = self.scene.store().release_all().await;
@@ -326,7 +326,7 @@ impl<F: Fixture> Walk<F> {
     async fn reap(&mut self) {
         let epoch = self.some_epoch();
         let most = if self.dice.one_in(4) { 1 } else { 8 };
-        let mut each = self.scene.take_backs(most);
+        let mut each = self.scene.expired_leases(most);
         each[0].jitter = 0.5;
         self.trace.push(format!("reap {epoch} {each:?}"));
         let leads = self.model.leads(epoch);

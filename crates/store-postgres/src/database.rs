@@ -25,8 +25,8 @@ use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
 use crate::session::{CALL_LIMIT, Session, WorkPool, call};
 use crate::{
-    archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, schema,
-    statistics, take_back, timeline, version,
+    archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, reclaim,
+    schema, statistics, timeline, version,
 };
 
 /// Time limit of a call whose work grows with the configuration or the history, transaction after
@@ -247,7 +247,7 @@ impl Database for PostgresDatabase {
         leader: LeaderEpoch,
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
-        let requeued = call!(&self.pool, c => take_back::reap(c, leader, each))?;
+        let requeued = call!(&self.pool, c => reclaim::reap(c, leader, each))?;
         // Statistics are tried again a second later; a failure must not hide the leases that were taken back.
         if let Err(error) = call!(&self.pool, c => statistics::follow(c)) {
             tracing::debug!(error = %Chain(&error), "no statistics could be made");

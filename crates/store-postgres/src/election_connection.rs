@@ -24,14 +24,14 @@ pub(crate) struct ElectionConnection {
     connection: Arc<Mutex<Option<PgConnection>>>,
 }
 
-/// The right to use the connection.
+/// The permit to use the connection.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct ElectionPermit<'a> {
     election: &'a ElectionConnection,
     place: MutexGuard<'a, Option<PgConnection>>,
 }
 
-/// The connection in use. Dropping it closes the connection, unless it is [kept](Turn::keep).
+/// The connection in use. Dropping it closes the connection, unless it is [kept](ElectionPermit::keep).
 #[derive(Debug)]
 pub(crate) struct InUse {
     pub(crate) connection: PgConnection,
@@ -47,8 +47,8 @@ impl ElectionConnection {
         }
     }
 
-    pub(crate) async fn turn(&self) -> Turn<'_> {
-        Turn {
+    pub(crate) async fn permit(&self) -> ElectionPermit<'_> {
+        ElectionPermit {
             election: self,
             place: self.connection.lock().await,
         }
@@ -63,7 +63,7 @@ impl ElectionConnection {
     }
 }
 
-impl Turn<'_> {
+impl ElectionPermit<'_> {
     pub(crate) async fn take(&mut self) -> Result<InUse, StoreError> {
         Ok(match self.place.take() {
             Some(connection) => InUse {
@@ -115,9 +115,9 @@ fn is_closed(error: &StoreError) -> bool {
 /// or by something in between: then the call is repeated on a new one, so it must be safe to repeat.
 macro_rules! election_call {
     ($election:expr, $connection:ident => $work:expr) => {{
-        let mut turn = $election.turn().await;
+        let mut permit = $election.permit().await;
         loop {
-            let mut in_use = turn.take().await?;
+            let mut in_use = permit.take().await?;
             let $connection = &mut in_use.connection;
             let answer =
                 $crate::session::bounded($crate::election_connection::CALL_LIMIT, $work).await;
@@ -126,7 +126,7 @@ macro_rules! election_call {
             }
             break match answer {
                 Ok(Ok(answer)) => {
-                    turn.keep(in_use);
+                    permit.keep(in_use);
                     Ok(answer)
                 }
                 Ok(Err(error)) => Err(error),

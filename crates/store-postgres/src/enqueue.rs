@@ -54,12 +54,12 @@ async fn enqueue_encoded(
         let guarded = guarded.filter(|request| request.guarded.is_some());
         let guarded: Vec<&str> = guarded.map(|request| request.task.as_str()).collect();
         shrink_limits::count_known(&mut shared(&mut transaction), &guarded).await?;
-        let situations = situations(&mut transaction, requests, &wave).await?;
+        let contexts = contexts(&mut transaction, requests, &wave).await?;
         let mut changes = Changes::default();
         for place in wave {
             let request = &requests[place];
-            let situation = situations.get(request.task.as_str());
-            let plan = EnqueueContext::decide(situation, request, now);
+            let context = contexts.get(request.task.as_str());
+            let plan = EnqueueContext::decide(context, request, now);
             changes.add(request, &plan)?;
             answers[place] = Some(plan.answer);
         }
@@ -110,9 +110,8 @@ async fn lock(
     Ok(())
 }
 
-/// The situations of the tasks of a wave, by name. Their tasks are locked, so that the situations stay the
-/// same.
-async fn situations(
+/// Contexts of the tasks of a wave, by name. The tasks are locked, so that the contexts stay the same.
+async fn contexts(
     transaction: &mut PgTransaction<'_>,
     requests: &[EnqueueRequest],
     wave: &[usize],

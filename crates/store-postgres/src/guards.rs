@@ -17,12 +17,15 @@ pub(crate) async fn write(
     if changes.is_empty() {
         return Ok(());
     }
-    let (mut tasks, mut holds, mut forgets) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tasks, mut blocks, mut forgets) = (Vec::new(), Vec::new(), Vec::new());
     let mut released = Vec::new();
     for (task, change) in changes {
         let held = change.held.as_ref();
         tasks.push(*task);
-        holds.push(held.map(|hold| encoded(OPERATION, hold)).transpose()?);
+        blocks.push(
+            held.map(|blocked| encoded(OPERATION, blocked))
+                .transpose()?,
+        );
         forgets.push(change.forgets);
         released.push(stored_counts(change.released.as_ref())?);
     }
@@ -36,7 +39,7 @@ pub(crate) async fn write(
         WHERE t.name = n.task",
     )
     .bind(tasks)
-    .bind(holds)
+    .bind(blocks)
     .bind(forgets)
     .bind(released)
     .execute(&mut **transaction)

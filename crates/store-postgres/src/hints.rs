@@ -85,16 +85,16 @@ pub(crate) async fn listen(
     target: Target,
     server_log: Arc<OnceLock<ServerLog>>,
 ) -> Result<HintStream, StoreError> {
-    let listener = connect(&target).await;
-    let ear = Ear {
-        listener: Some(listener.map_err(failed_to("receive hints"))?),
+    let connection = connect(&target).await;
+    let listener = Listener {
+        connection: Some(connection.map_err(failed_to("receive hints"))?),
         target,
         server_log,
         received: VecDeque::new(),
     };
-    Ok(stream::unfold(ear, async |mut ear| {
-        let hint = ear.next().await;
-        Some((hint, ear))
+    Ok(stream::unfold(listener, async |mut listener| {
+        let hint = listener.next().await;
+        Some((hint, listener))
     })
     .boxed())
 }
@@ -107,25 +107,26 @@ async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
     Ok(listener)
 }
 
-struct Ear {
+/// The connection over which hints arrive, made again when it breaks.
+struct Listener {
     target: Target,
     /// The end of this connection is often the first sign of an outage.
     server_log: Arc<OnceLock<ServerLog>>,
-    listener: Option<PgListener>,
+    connection: Option<PgListener>,
     received: VecDeque<Hint>,
 }
 
-impl Ear {
+impl Listener {
     async fn next(&mut self) -> Hint {
         loop {
             if let Some(hint) = self.received.pop_front() {
                 return hint;
             }
-            let Some(listener) = &mut self.listener else {
+            let Some(connection) = &mut self.connection else {
                 self.mend().await;
                 continue;
             };
-            match timeout(SILENCE, listener.try_recv()).await {
+            match timeout(SILENCE, connection.try_recv()).await {
                 Ok(Ok(Some(notification))) => {
                     self.received.extend(hints_of(notification.payload()));
                 }
@@ -133,7 +134,7 @@ impl Ear {
                 Ok(Err(error)) => self.lose(&error.to_string()),
                 Err(_silence) => {
                     let alive = sqlx::query("-- listen: is the connection alive?\nSELECT 1");
-                    match timeout(CONNECT_LIMIT, alive.execute(listener)).await {
+                    match timeout(CONNECT_LIMIT, alive.execute(connection)).await {
                         Ok(Ok(_yes)) => {}
                         Ok(Err(error)) => self.lose(&error.to_string()),
                         Err(elapsed) => self.lose(&elapsed.to_string()),
@@ -149,7 +150,7 @@ impl Ear {
             reason,
             "hints of other processes are not received for the moment"
         );
-        self.listener = None;
+        self.connection = None;
     }
 
     /// Whether a connection can be made, which the pool would go on trying for.
@@ -174,9 +175,9 @@ impl Ear {
                 continue;
             }
             match timeout(CONNECT_LIMIT, connect(&self.target)).await {
-                Ok(Ok(listener)) => {
+                Ok(Ok(connection)) => {
                     debug!("hints of other processes are received again");
-                    self.listener = Some(listener);
+                    self.connection = Some(connection);
                     self.received.push_back(Hint::Gap);
                     return;
                 }

@@ -39,20 +39,20 @@ pub(crate) async fn prune(
         }
         names = next_names(connection, last).await?;
     }
-    let mut place = Some(Place::default());
-    while let Some(before) = place {
+    let mut position = Some(PrunePosition::default());
+    while let Some(before) = position {
         let outdated = outdated(connection, retention, before).await?;
-        let runs: Vec<_> = outdated.iter().map(|place| place.run).collect();
+        let runs: Vec<_> = outdated.iter().map(|position| position.run).collect();
         forgotten += forget(connection, &runs).await?;
-        place = outdated.last().copied();
+        position = outdated.last().copied();
     }
-    let mut place = Some(String::new());
-    while let Some(before) = place {
+    let mut position = Some(String::new());
+    while let Some(before) = position {
         let (last, unused) = next_inputs(connection, &before).await?;
         for inputs in unused.chunks(PRUNED_AT_ONCE) {
             forget_inputs(connection, inputs).await?;
         }
-        place = last;
+        position = last;
     }
     Ok(forgotten)
 }
@@ -123,7 +123,7 @@ async fn surplus(
 
 /// Position of a run in the order of their ends.
 #[derive(Debug, Clone, Copy, Default, sqlx::FromRow)]
-struct Place {
+struct PrunePosition {
     finished_at: i64,
     #[sqlx(rename = "id")]
     run: Uuid,
@@ -133,8 +133,8 @@ struct Place {
 async fn outdated(
     connection: &mut PgConnection,
     retention: Retention,
-    after: Place,
-) -> Result<Vec<Place>, StoreError> {
+    after: PrunePosition,
+) -> Result<Vec<PrunePosition>, StoreError> {
     sqlx::query_as(
         "-- prune: outdated; indexes runs_finished, runs_results, events_run, events_task
         SELECT r.finished_at, r.id

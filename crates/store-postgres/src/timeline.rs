@@ -46,10 +46,10 @@ struct ReadOnly;
 
 /// Timeline as this process has read it. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Timeline(Arc<Mutex<Known>>);
+pub(crate) struct Timeline(Arc<Mutex<KnownTimeline>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownTimeline {
     /// The timeline that was checked last.
     identity: Option<String>,
     /// A moment not before the beginning of the timeline, if it began while leases could have been granted.
@@ -137,7 +137,7 @@ impl Timeline {
         }
     }
 
-    fn known(&self) -> parking_lot::MutexGuard<'_, Known> {
+    fn known(&self) -> parking_lot::MutexGuard<'_, KnownTimeline> {
         self.0.lock()
     }
 }

@@ -13,10 +13,10 @@ use crate::row::failed_to;
 
 /// The version of the states, as it was read last. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Version(Arc<Mutex<Known>>);
+pub(crate) struct Version(Arc<Mutex<KnownVersion>>);
 
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownVersion {
     /// Snapshot of the visible transactions: another text after each transaction that has written.
     snapshot: String,
     version: String,
@@ -40,7 +40,7 @@ impl Version {
         let Some(version) = version else {
             return Ok(known.version);
         };
-        *self.0.lock() = Known {
+        *self.0.lock() = KnownVersion {
             snapshot,
             version: version.clone(),
         };

@@ -10,7 +10,7 @@
 use cts_core::runs::{CancelOrder, RunStatus};
 use cts_core::{EventId, RunId};
 use cts_store::cancel::{
-    CancelPlan, CancelSituation, CancelWrites, REQUEST_CANCELLED, SUSPENDED_UNTIL, order,
+    CancelPlan, CancelTarget, CancelWrites, REQUEST_CANCELLED, SUSPENDED_UNTIL, order,
 };
 use cts_store::cell::encoded;
 use cts_store::fields::Fields;
@@ -42,18 +42,18 @@ pub async fn cancel(
     .bind(run)
     .on_postgres(c)
     .await?;
-    let Some((situation, now)) = situation(c, run).await? else {
+    let Some((target, now)) = target(c, run).await? else {
         return refuse_request(c, run).await;
     };
-    let mut plan = situation.decide(force, event, now)?;
+    let mut plan = target.decide(force, event, now)?;
     write(c, &mut plan, now).await?;
     Ok(plan.answer)
 }
 
-async fn situation(
+async fn target(
     c: &mut dyn Connection,
     run: RunId,
-) -> Result<Option<(CancelSituation, i64)>, StoreError> {
+) -> Result<Option<(CancelTarget, i64)>, StoreError> {
     // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
     let (task, lock) = c.dialect().pick(
         ("tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation", ""),
@@ -63,7 +63,7 @@ async fn situation(
             "FOR NO KEY UPDATE OF r",
         ),
     );
-    let situation = sql(
+    let target = sql(
         OPERATION,
         format!(
             "-- cancel_run
@@ -77,11 +77,11 @@ async fn situation(
         {lock}"
         ),
     );
-    let situation = situation.bind(run).optional(c, |row| {
+    let target = target.bind(run).optional(c, |row| {
         let now = Fields::new(row, OPERATION, "runs").integer("now")?;
-        Ok((CancelSituation::read(row)?, now))
+        Ok((CancelTarget::read(row)?, now))
     });
-    situation.await
+    target.await
 }
 
 async fn refuse_request(c: &mut dyn Connection, run: RunId) -> Result<CancelledRun, CancelError> {

@@ -85,12 +85,12 @@ impl LeaderState {
     }
 }
 
-const STANDING: &str = "-- lead: how it stands
+const LEADER_STATE: &str = "-- lead: how it stands
     SELECT 1 AS singleton, epoch, holder, incarnation, expires_at - {now} AS expires_in
     FROM leadership";
 
 /// An extension does not wait for the lock of leadership, so the row has one of its own.
-const STANDING_FOR_UPDATE: &str = "-- lead: how it stands for good
+const LOCKED_LEADER_STATE: &str = "-- lead: how it stands for good
     SELECT 1 AS singleton, epoch, holder, incarnation, expires_at - {now} AS expires_in
     FROM leadership FOR UPDATE";
 
@@ -101,14 +101,14 @@ pub async fn lead(
     epoch: Option<LeaderEpoch>,
     time_to_live: Duration,
 ) -> Result<Leadership, StoreError> {
-    let standing = sql("read who leads", STANDING);
-    let mut state = standing.one(c, LeaderState::read).await?;
+    let reading = sql("read who leads", LEADER_STATE);
+    let mut state = reading.one(c, LeaderState::read).await?;
     // While another replica leads, the leader does not change, and this does not wait for writes in progress.
     if !state.is_of_another(member) {
         alone(c).await?;
-        let standing = c.dialect().pick(STANDING, STANDING_FOR_UPDATE);
-        let standing = sql("read who leads", standing);
-        state = standing.one(c, LeaderState::read).await?;
+        let text = c.dialect().pick(LEADER_STATE, LOCKED_LEADER_STATE);
+        let reading = sql("read who leads", text);
+        state = reading.one(c, LeaderState::read).await?;
     }
     serve(c, time_to_live).await?;
     let id_in_use = note(c, member, time_to_live).await?;

@@ -175,7 +175,7 @@ pub async fn retry_failed_now(
     let kept: Vec<String> = unsettled(c).await?.into_iter().collect();
     // On Postgres each task is looked up by itself: few wait, whatever old statistics say. The condition of the
     // conflict is for another process that starts at the same moment.
-    let hastened = sql(
+    let retried = sql(
         "make failed runs due",
         c.dialect().pick(
             "-- hasten_retries: which tasks; index runs_waiting
@@ -207,12 +207,12 @@ pub async fn retry_failed_now(
         RETURNING task_name",
         ),
     );
-    let hastened = hastened.bind(at_most_every).bind(&*kept).all(c, |row| {
+    let retried = retried.bind(at_most_every).bind(&*kept).all(c, |row| {
         Fields::new(row, "make failed runs due", "hastened_tasks")
             .keyed("task_name")?
             .parse("task_name")
     });
-    let mut names: Vec<TaskName> = hastened.await?;
+    let mut names: Vec<TaskName> = retried.await?;
     names.sort_unstable();
     let due = sql(
         "make failed runs due",

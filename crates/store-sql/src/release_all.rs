@@ -43,7 +43,7 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
     ] {
         sql(OPERATION, statement).execute(c).await?;
     }
-    let mut requeued = take_back(c).await?;
+    let mut requeued = reclaim(c).await?;
     sql(
         OPERATION,
         "-- release_all: the tasks are free, but for those of endings
@@ -99,7 +99,7 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
 
 /// A run ends if it applies and a newer one is queued, or if its task is being deleted; any other goes back to
 /// the queue, and the attempt that was cut off does not count.
-async fn take_back(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
+async fn reclaim(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
     let with_error = c.dialect().pick(
         "json_insert(errors, '$[#]', $2)",
         "(errors::JSONB || to_jsonb($2))::TEXT",

@@ -26,7 +26,10 @@ pub async fn write(
         WHERE name = $1",
     );
     let written = written.bind(task);
-    let written = written.bind(held.map(|hold| encoded(OPERATION, hold)).transpose()?);
+    let written = written.bind(
+        held.map(|blocked| encoded(OPERATION, blocked))
+            .transpose()?,
+    );
     let written = written.bind(change.forgets);
     written
         .bind(stored_counts(change.released.as_ref())?)
@@ -171,12 +174,12 @@ pub async fn release(
         return Err(TaskError::Unknown);
     }
     let guarded = guarded(c, task.as_str()).await?;
-    let Some((hold, baseline)) = guarded.and_then(GuardedTask::release) else {
+    let Some((blocked, baseline)) = guarded.and_then(GuardedTask::release) else {
         return Ok(None);
     };
-    if seen.is_some_and(|seen| !hold.is_within(seen)) {
+    if seen.is_some_and(|seen| !blocked.is_within(seen)) {
         return Err(TaskError::LostMore {
-            losses: hold.losses,
+            losses: blocked.losses,
         });
     }
     let released = sql(
@@ -192,5 +195,5 @@ pub async fn release(
         .bind(stored_counts(baseline.released.as_ref())?)
         .execute(c)
         .await?;
-    Ok(Some(hold))
+    Ok(Some(blocked))
 }

@@ -23,7 +23,7 @@ use crate::pools::{Pools, failed};
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
 use crate::{
-    archive, complete, continuity, enqueue, lease, log_space, logs, prune, set_back, take_back,
+    archive, complete, continuity, enqueue, lease, log_space, logs, prune, reclaim, set_back,
 };
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
@@ -250,9 +250,9 @@ impl Database for SqliteDatabase {
         let mut transaction = self.write(Durability::Process).await?;
         let now = self.now();
         fence(&mut shared(&mut transaction, now), leader).await?;
-        take_back::forget_silent(&mut transaction, now).await?;
+        reclaim::forget_silent(&mut transaction, now).await?;
         set_back::bring_back(&mut transaction, now).await?;
-        let requeued = take_back::reap(&mut transaction, each, now).await?;
+        let requeued = reclaim::reap(&mut transaction, each, now).await?;
         transaction.commit().await?;
         Ok(requeued)
     }

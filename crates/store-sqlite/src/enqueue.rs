@@ -53,8 +53,8 @@ async fn enqueue(
     if request.guarded.is_some() {
         shrink_limits::count_known(&mut shared(connection, now), &[task]).await?;
     }
-    let situation = situation(connection, request).await?;
-    let plan = EnqueueContext::decide(situation.as_ref(), request, now);
+    let context = context(connection, request).await?;
+    let plan = EnqueueContext::decide(context.as_ref(), request, now);
     if plan.not_tried {
         note(connection, task, FORGET_ATTEMPTS).await?;
     }
@@ -134,7 +134,7 @@ async fn remove_request(connection: &mut SqliteConnection, run: RunId) -> Result
     Ok(())
 }
 
-async fn situation(
+async fn context(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
 ) -> Result<Option<EnqueueContext>, StoreError> {

@@ -29,12 +29,12 @@ mod logs;
 mod pools;
 mod prune;
 mod queue;
+mod reclaim;
 mod row;
 mod schema;
 mod set_back;
 mod settings;
 mod space;
-mod take_back;
 mod version;
 mod writer;
 

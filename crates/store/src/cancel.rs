@@ -147,9 +147,9 @@ fn micros(span: i64) -> Duration {
     Duration::from_micros(u64::try_from(span).unwrap_or_default())
 }
 
-/// Input of the rules for a run that is to be cancelled.
+/// A run to be cancelled, with the input of the rules for it.
 #[derive(Debug)]
-pub struct CancelSituation {
+pub struct CancelTarget {
     answer: CancelledRun,
     phase: TaskPhase,
     context: CancelContext,
@@ -191,7 +191,7 @@ pub enum CancelWrites {
     },
 }
 
-impl CancelSituation {
+impl CancelTarget {
     /// Reads a row of `runs` with `ordered_micros` (time since the first order), the columns of [`open_remote`] and, if
     /// its task exists, the task's `phase`, `event_config` and whether it `is_suspended`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {

@@ -4,8 +4,8 @@ mod guarded_task;
 
 use chrono::DateTime;
 use cts_core::runs::{
-    Accompanied, Asked, EnqueueDecision, QueuedApply, RunCause, RunStatus, TaskRuns, WantedApply,
-    decide_enqueue, forgets_attempts, may_enqueue,
+    Accompanied, EnqueueDecision, QueuedApply, RequestState, RunCause, RunStatus, TaskRuns,
+    WantedApply, decide_enqueue, forgets_attempts, may_enqueue,
 };
 use cts_core::{
     Baseline, Blocked, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
@@ -53,7 +53,7 @@ pub struct EnqueueContext {
     skip_unchanged: bool,
     phase: TaskPhase,
     enabled: bool,
-    asked: Asked,
+    request_state: RequestState,
     accompanies: Option<Accompanied>,
     earlier: Option<RunStatus>,
     baseline: Baseline,
@@ -153,14 +153,14 @@ impl EnqueueContext {
             skip_unchanged: task.flag("skip_unchanged")?,
             phase: task.phase("phase")?,
             enabled: task.flag("enabled")?,
-            asked: match (
+            request_state: match (
                 runs.flag_if_any("earlier_requested")?,
                 task.flag_if_any("request_open")?,
             ) {
-                (Some(true), _) => Asked::Queued,
-                (_, Some(true)) => Asked::Open,
-                (_, Some(false)) => Asked::Refused,
-                (_, None) => Asked::Nobody,
+                (Some(true), _) => RequestState::Queued,
+                (_, Some(true)) => RequestState::Open,
+                (_, Some(false)) => RequestState::Refused,
+                (_, None) => RequestState::None,
             },
             accompanies: task.json_if_any("request_accompanies")?,
             earlier: earlier.transpose()?,
@@ -169,8 +169,8 @@ impl EnqueueContext {
         })
     }
 
-    /// Decides a request at `now`: microseconds since 1970; without a situation the task does not exist.
-    pub fn decide(situation: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
+    /// Decides a request at `now`: microseconds since 1970; without a context the task does not exist.
+    pub fn decide(context: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
         let mut plan = EnqueuePlan {
             answer: Enqueued {
                 task: request.task.clone(),
@@ -194,21 +194,21 @@ impl EnqueueContext {
             trace: request.trace.clone(),
             cause: request.cause.clone(),
         };
-        let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
-        if let Some(situation) = situation.filter(may) {
-            let decision = situation.decision(request, &mut plan);
+        let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.request_state);
+        if let Some(context) = context.filter(may) {
+            let decision = context.decision(request, &mut plan);
             plan.answer.decision = Some(decision);
             if request.kind.applies() {
-                situation.carry_out(decision, request, &mut plan);
-                situation.note_cause(decision, &mut plan);
-                situation.note_hold(decision, request, &mut plan, now);
-                plan.answer.refused = situation.refusal(decision, &plan.answer.losses);
+                context.apply_decision(decision, request, &mut plan);
+                context.note_cause(decision, &mut plan);
+                context.note_blocked(decision, request, &mut plan, now);
+                plan.answer.refused = context.refusal(decision, &plan.answer.losses);
             } else {
                 // A run that applies nothing is queued in addition to any other runs.
-                let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
+                let queued = context.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
                 plan.answer.queued = queued.then_some(request.run);
                 let is_new = decision == EnqueueDecision::Enqueue;
-                plan.inserts = is_new.then(|| situation.new_place(None));
+                plan.inserts = is_new.then(|| context.queue_position(None));
                 plan.check_key = request.check_key.filter(|_| is_new);
             }
             let begins = plan.inserts.is_some() || plan.replaces;
@@ -252,7 +252,7 @@ impl EnqueueContext {
                 Unchanged::Skip => true,
                 Unchanged::Run => false,
             },
-            requested: self.asked == Asked::Open,
+            requested: self.request_state == RequestState::Open,
             accompanies: self.accompanies.is_some(),
             loses_much: !plan.answer.losses.is_empty() && !self.lets_through(request),
         };
@@ -268,7 +268,7 @@ impl EnqueueContext {
 
     /// Why the request is refused, if a guard holds it.
     fn refusal(&self, decision: EnqueueDecision, losses: &[Loss]) -> Option<Refused> {
-        if self.asked != Asked::Open || self.earlier.is_some() {
+        if self.request_state != RequestState::Open || self.earlier.is_some() {
             return None;
         }
         let reason = match decision {
@@ -284,7 +284,7 @@ impl EnqueueContext {
         })
     }
 
-    fn carry_out(
+    fn apply_decision(
         &self,
         decision: EnqueueDecision,
         request: &EnqueueRequest,
@@ -297,13 +297,13 @@ impl EnqueueContext {
                 // A run that waits gives way, and its place in the queue goes to the new run: before runs that were due
                 // at the same time, which are in the order of their ids.
                 let place = self.waiting_due.map(|due| due.saturating_sub(1).max(0));
-                plan.inserts = Some(self.new_place(place));
+                plan.inserts = Some(self.queue_position(place));
                 answer.queued = Some(request.run);
             }
             EnqueueDecision::Supersede => {
                 plan.cancels = true;
                 // A run that replaces a queued run takes its place in the queue.
-                plan.inserts = Some(self.new_place(self.queued_due));
+                plan.inserts = Some(self.queue_position(self.queued_due));
                 answer.cancelled = answer.queued.replace(request.run);
             }
             EnqueueDecision::Replace => {
@@ -344,7 +344,7 @@ impl EnqueueContext {
         })
     }
 
-    fn note_hold(
+    fn note_blocked(
         &self,
         decision: EnqueueDecision,
         request: &EnqueueRequest,
@@ -355,7 +355,7 @@ impl EnqueueContext {
         if self.earlier.is_some() {
             return;
         }
-        let hold = (decision == EnqueueDecision::Block).then(|| Blocked {
+        let blocked = (decision == EnqueueDecision::Block).then(|| Blocked {
             since: self.held.as_ref().map_or_else(
                 || DateTime::from_timestamp_micros(now).unwrap_or_default(),
                 |held| held.since,
@@ -367,23 +367,23 @@ impl EnqueueContext {
                 .map_or_else(InstanceCounts::default, |guarded| guarded.counts.clone()),
         });
         let released = match &request.guarded {
-            Some(_) if hold.is_some() => self.baseline.released.clone(),
+            Some(_) if blocked.is_some() => self.baseline.released.clone(),
             Some(guarded) => self.baseline.let_through(guarded.guard, &guarded.counts),
             None => None,
         };
         let forgets = request.guarded.is_none() && self.baseline.applied.is_some();
-        if forgets || hold != self.held || released != self.baseline.released {
+        if forgets || blocked != self.held || released != self.baseline.released {
             plan.guard = Some(GuardChange {
-                held: hold,
+                held: blocked,
                 released,
                 forgets,
             });
         }
     }
 
-    fn new_place(&self, place: Option<i64>) -> QueuePosition {
+    fn queue_position(&self, place: Option<i64>) -> QueuePosition {
         QueuePosition {
-            requested: self.asked == Asked::Open,
+            requested: self.request_state == RequestState::Open,
             place,
         }
     }

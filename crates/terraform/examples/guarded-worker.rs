@@ -85,7 +85,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
     };
     let terraform = Terraform::new(executable, TaskTracker::new());
     let now = Instant::now();
-    guard.hold(&directory, now + stop_in, now + gone_in);
+    guard.allow(&directory, now + stop_in, now + gone_in);
     let apply = async {
         println!("starting");
         println!("{:?}", terraform.apply(&attempt).await);

@@ -70,12 +70,12 @@ pub(crate) fn are_applied(told: &ReportedOutputs) -> bool {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Manifest {
-    modules: Vec<Place>,
+    modules: Vec<ModuleEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Place {
+struct ModuleEntry {
     key: String,
     dir: PathBuf,
 }

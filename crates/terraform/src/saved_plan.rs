@@ -28,7 +28,7 @@ pub struct SavedPlan {
     file: &'static str,
     path: PathBuf,
     /// The file, while it is not on disk.
-    held: Option<SecretSlice<u8>>,
+    bytes: Option<SecretSlice<u8>>,
 }
 
 impl Terraform {
@@ -47,7 +47,7 @@ impl Terraform {
         let plan = SavedPlan {
             file: FILE,
             path,
-            held: None,
+            bytes: None,
         };
         let mut arguments = self.arguments(Step::Plan);
         arguments.push(format!("-out={FILE}"));
@@ -74,16 +74,16 @@ impl Terraform {
 
 impl SavedPlan {
     /// Takes the file from the disk; it must be back before the plan is applied.
-    pub fn hold(&mut self) -> Result<(), FileError> {
+    pub fn take_from_disk(&mut self) -> Result<(), FileError> {
         let bytes = fs::read(&self.path).map_err(FileError::of("read", &self.path))?;
         remove_if_present(&self.path)?;
-        self.held = Some(SecretSlice::from(bytes));
+        self.bytes = Some(SecretSlice::from(bytes));
         Ok(())
     }
 
     /// Puts the file back, if it was taken from the disk.
     pub fn write_back(&mut self) -> Result<(), FileError> {
-        if let Some(bytes) = self.held.take() {
+        if let Some(bytes) = self.bytes.take() {
             write_secret(&self.path, bytes.expose_secret())?;
         }
         Ok(())

@@ -35,7 +35,7 @@ pub struct Vault {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorBody {
     #[serde(default)]
     errors: Vec<String>,
 }
@@ -124,7 +124,7 @@ impl Vault {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             return Err(VaultError::Sealed);
         }
-        let refusal = serde_json::from_slice::<Refusal>(&body);
+        let refusal = serde_json::from_slice::<ErrorBody>(&body);
         Err(VaultError::Refused {
             status: status.as_u16(),
             errors: refusal.map(|refusal| refusal.errors).unwrap_or_default(),

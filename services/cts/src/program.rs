@@ -34,7 +34,7 @@ use crate::services::connections::{Links, Socket, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::reload::{Reloads, settings_of};
 use crate::services::telemetry::Observation;
-use crate::services::waiting::Patience;
+use crate::services::waiting::AbsentPeers;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
 use crate::services::{settings, single, unsafe_settings};
 use crate::time_zone;
@@ -258,7 +258,7 @@ async fn begin(
             mode,
             reset_storage: start.reset_storage,
             restored: start.restored,
-            patience: Patience::Ends,
+            absent_peers: AbsentPeers::Fail,
         };
         let pass = pass::run(
             options,
@@ -278,10 +278,10 @@ async fn begin(
                 mode: StartMode::Daemon,
                 reset_storage: start.reset_storage,
                 restored: start.restored,
-                patience: if start.waits {
-                    Patience::Waits
+                absent_peers: if start.waits {
+                    AbsentPeers::Wait
                 } else {
-                    Patience::Ends
+                    AbsentPeers::Fail
                 },
             };
             let links = Links::new(&config.services, &config.security).await?;

@@ -30,7 +30,7 @@ use crate::problem::Problem;
 use crate::route::Route;
 use crate::transport::connection::Connection;
 
-pub(crate) use self::refusals::Asked;
+pub(crate) use self::refusals::RequestSummary;
 
 /// Checks requests. One for all connections of a gateway.
 #[derive(Debug)]
@@ -152,10 +152,10 @@ impl Access {
     }
 
     /// Notes a refused request for the audit records; other problems are none.
-    pub(crate) fn note(&self, visitor: &Visitor, asked: &Asked, problem: &Problem) {
+    pub(crate) fn note(&self, visitor: &Visitor, summary: &RequestSummary, problem: &Problem) {
         if let Some(reason) = problem.refusal() {
             self.refused
-                .note(visitor.caller(asked.address), asked, reason);
+                .note(visitor.caller(summary.address), summary, reason);
         }
     }
 }

@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
 use crate::access::visitor::Visitor;
-use crate::access::{Access, Asked};
+use crate::access::{Access, RequestSummary};
 use crate::body::{self, BODIES, BodyLimit};
 use crate::metrics::{self, Metrics};
 use crate::options::{Deps, LocalTime, Mode, Options};
@@ -152,7 +152,7 @@ async fn dispatch(
     let route = resolve(&head.method, head.uri.path());
     let (family, template) = (family(&route, id), metrics::template(&route));
     let address = app.clients.address(connection.peer.ip(), &head.headers);
-    let asked = Asked {
+    let summary = RequestSummary {
         method: head.method.clone(),
         uri: head.uri.clone(),
         address,
@@ -193,12 +193,13 @@ async fn dispatch(
             {
                 problem = problem.because(reason);
             }
-            app.access.note(&visitor, &asked, &problem);
+            app.access.note(&visitor, &summary, &problem);
             problem.answer(family)
         }
     };
     let (status, took) = (answer.status(), begun.elapsed());
-    app.metrics.answered(&asked.method, template, status, took);
+    app.metrics
+        .answered(&summary.method, template, status, took);
     if let Some(span) = span {
         span.answered(&app.traces, status);
     }

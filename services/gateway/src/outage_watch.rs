@@ -13,7 +13,7 @@ use crate::scheduler_client::ClusterClient;
 
 /// A reading that takes longer has its answer when a health check fails. Together with the limit of that check, an
 /// answer comes within two seconds.
-const PATIENCE: Duration = Duration::from_millis(400);
+const HEALTH_CHECK_AFTER: Duration = Duration::from_millis(400);
 
 /// Whether the answer to such a request only reads what a scheduler knows.
 pub(crate) fn only_reads(method: &Method, route: &Route) -> bool {
@@ -34,7 +34,7 @@ pub(crate) async fn unless_unhealthy(
         tokio::select! {
             biased;
             answer = &mut answer => return answer,
-            () = sleep(PATIENCE) => {}
+            () = sleep(HEALTH_CHECK_AFTER) => {}
         }
         tokio::select! {
             biased;

@@ -22,7 +22,7 @@ use crate::request::state_decision::InvalidDecision;
 use crate::request::task_request::InvalidBody;
 use crate::request::update_body::UpdateBodyError;
 use crate::request_id::RequestId;
-use crate::route::Refusal;
+use crate::route::MissingEndpoint;
 use crate::scheduler_client::{CallError, NO_SCHEDULER, chain};
 
 mod declined;
@@ -344,7 +344,7 @@ fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
 }
 
 /// The answer to a request that the API does not have.
-pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
+pub(crate) fn refuse(refusal: &MissingEndpoint, method: &Method) -> Response {
     let legacy = |status, message: String| {
         let code = match status {
             StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
@@ -353,31 +353,31 @@ pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
         Problem::new(code, status, message).answer(Family::Legacy)
     };
     match refusal {
-        Refusal::UnknownMethod => empty_method_not_allowed(),
-        Refusal::OnlyGet => ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response(),
-        Refusal::OnlyPost => {
+        MissingEndpoint::UnknownMethod => empty_method_not_allowed(),
+        MissingEndpoint::OnlyGet => ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response(),
+        MissingEndpoint::OnlyPost => {
             ([(header::ALLOW, "POST")], empty_method_not_allowed()).into_response()
         }
-        Refusal::UnknownPath => {
+        MissingEndpoint::UnknownPath => {
             let headers = [
                 (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
                 (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
             ];
             (StatusCode::NOT_FOUND, headers, "404 page not found\n").into_response()
         }
-        Refusal::Method { api, supported } => legacy(
+        MissingEndpoint::Method { api, supported } => legacy(
             StatusCode::METHOD_NOT_ALLOWED,
             format!(
                 "'{method}' in an unsupported method. The {api} API currently supports the method(s): '{supported}'"
             ),
         ),
-        Refusal::UnsupportedPath(path) => legacy(
+        MissingEndpoint::UnsupportedPath(path) => legacy(
             StatusCode::BAD_REQUEST,
             format!(
                 "unsupported path '{path}'. request must be format 'path/{{task-name}}'. a task name is one path segment"
             ),
         ),
-        Refusal::NoTaskName => legacy(
+        MissingEndpoint::NoTaskName => legacy(
             StatusCode::BAD_REQUEST,
             "no task name was included in the api request. Updating a task requires the task name: \
              '/v1/tasks/:task_name'"

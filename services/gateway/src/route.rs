@@ -70,7 +70,7 @@ pub(crate) enum Route {
     /// `OPTIONS`, whatever the path.
     Preflight,
     /// Not an endpoint.
-    Refused(Refusal),
+    Refused(MissingEndpoint),
 }
 
 /// How the `OpenAPI` document is written.
@@ -82,7 +82,7 @@ pub(crate) enum Format {
 
 /// Why the API does not have the requested endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum MissingEndpoint {
     /// A method that the reference does not know.
     UnknownMethod,
     /// The path does not exist.
@@ -115,24 +115,24 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
         return Route::Preflight;
     }
     if !is_known(method) {
-        return Route::Refused(Refusal::UnknownMethod);
+        return Route::Refused(MissingEndpoint::UnknownMethod);
     }
     if let Some(route) = only_posted_to(path) {
         return match *method {
             Method::POST => route,
-            _ => Route::Refused(Refusal::OnlyPost),
+            _ => Route::Refused(MissingEndpoint::OnlyPost),
         };
     }
     if let Some(route) = only_asked_for(path) {
         return match *method {
             Method::GET => route,
-            _ => Route::Refused(Refusal::OnlyGet),
+            _ => Route::Refused(MissingEndpoint::OnlyGet),
         };
     }
     if below(path, OVERALL_STATUS).is_some() {
         return match *method {
             Method::GET => status(path),
-            _ => Route::Refused(Refusal::Method {
+            _ => Route::Refused(MissingEndpoint::Method {
                 api: status_api(path),
                 supported: Method::GET,
             }),
@@ -140,7 +140,7 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     }
     match below(path, TASKS) {
         Some(rest) => tasks(method, path, rest),
-        None => Route::Refused(Refusal::UnknownPath),
+        None => Route::Refused(MissingEndpoint::UnknownPath),
     }
 }
 
@@ -197,7 +197,9 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::DecideState(_)
         | Route::ExplainTask(_) => true,
         Route::Refused(
-            Refusal::Method { .. } | Refusal::UnsupportedPath(_) | Refusal::NoTaskName,
+            MissingEndpoint::Method { .. }
+            | MissingEndpoint::UnsupportedPath(_)
+            | MissingEndpoint::NoTaskName,
         ) => path != CLUSTER_STATUS,
         Route::Health
         | Route::ClusterStatus
@@ -215,7 +217,10 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::Document(_)
         | Route::Preflight
         | Route::Refused(
-            Refusal::UnknownMethod | Refusal::UnknownPath | Refusal::OnlyGet | Refusal::OnlyPost,
+            MissingEndpoint::UnknownMethod
+            | MissingEndpoint::UnknownPath
+            | MissingEndpoint::OnlyGet
+            | MissingEndpoint::OnlyPost,
         ) => false,
     }
 }
@@ -268,7 +273,7 @@ fn status_api(path: &str) -> &'static str {
 fn tasks(method: &Method, path: &str, rest: &str) -> Route {
     if *method == Method::PATCH {
         return match legacy_name(path, rest) {
-            Ok(name) if name.is_empty() => Route::Refused(Refusal::NoTaskName),
+            Ok(name) if name.is_empty() => Route::Refused(MissingEndpoint::NoTaskName),
             Ok(name) => Route::UpdateTask(name),
             Err(refusal) => Route::Refused(refusal),
         };
@@ -297,7 +302,7 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
         (&Method::POST, None) if let Some(name) = before(rest, "/release") => {
             Route::ReleaseTask(decoded(name))
         }
-        _ => Route::Refused(Refusal::Method {
+        _ => Route::Refused(MissingEndpoint::Method {
             api: "task",
             supported: Method::PATCH,
         }),
@@ -312,10 +317,10 @@ fn before<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
 }
 
 /// The legacy family's name in `rest`, empty if `rest` has none.
-fn legacy_name(path: &str, rest: &str) -> Result<String, Refusal> {
+fn legacy_name(path: &str, rest: &str) -> Result<String, MissingEndpoint> {
     let name = decoded(rest.strip_prefix('/').unwrap_or_default());
     if name.contains('/') {
-        return Err(Refusal::UnsupportedPath(decoded(path)));
+        return Err(MissingEndpoint::UnsupportedPath(decoded(path)));
     }
     Ok(name)
 }

@@ -38,7 +38,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::deletion::DeletionMode;
-pub(crate) use self::refusal::{Refusal, unknown_task};
+pub(crate) use self::refusal::{TaskRefusal, unknown_task};
 use self::run_end::RunEnd;
 use crate::identities::Identities;
 use crate::notifier::Notifier;
@@ -99,12 +99,12 @@ pub(crate) struct Done {
 
 impl TaskCommands {
     /// Creates a task once a run of it has succeeded, or inspects it.
-    pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, Refusal> {
+    pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, TaskRefusal> {
         // A name in use is reported before anything else (docs/rest.md#creating-a-task).
         if let Ok(name) = draft.name.parse::<TaskName>()
             && self.store.task(&name).await?.is_some()
         {
-            return Err(Refusal::Exists(name));
+            return Err(TaskRefusal::Exists(name));
         }
         let spec = self.read(draft, &[]).await?;
         let (kind, creation) = match run {
@@ -139,7 +139,7 @@ impl TaskCommands {
                 });
             }
             RunEnd::Succeeded(plan) => Ok(plan),
-            RunEnd::Held(reason) => Err(Refusal::RunFailed(reason)),
+            RunEnd::Held(reason) => Err(TaskRefusal::RunFailed(reason)),
             RunEnd::Failed(refusal) => Err(refusal),
         };
         // No other call waits for it, and its name is free again.
@@ -155,7 +155,7 @@ impl TaskCommands {
     }
 
     /// Stores a task that is to be created, after others that are being created under its name.
-    async fn begin(&self, new: &NewTask) -> Result<(), Refusal> {
+    async fn begin(&self, new: &NewTask) -> Result<(), TaskRefusal> {
         let name = new.spec.name();
         let mut pauses = NAME_RETRIES.pauses(fastrand::f64);
         loop {
@@ -166,7 +166,7 @@ impl TaskCommands {
                     // Earlier waiters read it now.
                     self.pause(&mut pauses).await?;
                 }
-                Err(error) => return Err(Refusal::of(error, name)),
+                Err(error) => return Err(TaskRefusal::of(error, name)),
             }
         }
     }
@@ -178,29 +178,29 @@ impl TaskCommands {
         draft: TaskDraft,
         revision: u64,
         (run, releases): (Run, bool),
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, TaskRefusal> {
         if draft.name != name.as_str() {
             let message = format!(
                 "the task is called {name}, and cannot become {:?}",
                 draft.name
             );
-            return Err(Refusal::Invalid(message));
+            return Err(TaskRefusal::Invalid(message));
         }
         if run == Run::Inspect {
             let message = "a replacement cannot be inspected: inspect it as a new task under another name, or replace the task while it is disabled";
-            return Err(Refusal::Invalid(message.to_owned()));
+            return Err(TaskRefusal::Invalid(message.to_owned()));
         }
         let stored = self.store.task(name).await?;
-        let stored = stored.ok_or_else(|| Refusal::Unknown(name.clone()))?;
+        let stored = stored.ok_or_else(|| TaskRefusal::Unknown(name.clone()))?;
         if revision != 0 && stored.revision != revision {
             let current = stored.revision;
-            return Err(Refusal::of(TaskError::Revision { current }, name));
+            return Err(TaskRefusal::of(TaskError::Revision { current }, name));
         }
         let before = stored.spec.clone();
         let keeps_end = draft.on_delete.is_none();
         let read = self.read(draft, &[stored]).await?;
         if let Some(problem) = &read.requirement.unusable_module {
-            return Err(Refusal::Invalid(problem.clone()));
+            return Err(TaskRefusal::Invalid(problem.clone()));
         }
         let mut spec = read.in_place_of(&before);
         if keeps_end {
@@ -227,11 +227,11 @@ impl TaskCommands {
         &self,
         name: &TaskName,
         seen: Option<&[Loss]>,
-    ) -> Result<Option<Blocked>, Refusal> {
+    ) -> Result<Option<Blocked>, TaskRefusal> {
         let held = self.store.release_task(name, seen).await;
-        let held = held.map_err(|error| Refusal::of(error, name))?;
-        if let Some(hold) = &held {
-            let losses = losses_text(&hold.losses).unwrap_or_default();
+        let held = held.map_err(|error| TaskRefusal::of(error, name))?;
+        if let Some(blocked) = &held {
+            let losses = losses_text(&blocked.losses).unwrap_or_default();
             tracing::info!(target: "ctrl", task_name = %name, losses, requested_by = self.requested_by.as_deref(), "the task is released");
             self.notifier.tasks_changed();
         }
@@ -243,10 +243,10 @@ impl TaskCommands {
         &self,
         name: &TaskName,
         decision: &StateDecision,
-    ) -> Result<StateRecord, Refusal> {
+    ) -> Result<StateRecord, TaskRefusal> {
         let run = self.identities.run_id();
         let decided = self.store.decide_terraform_state(name, decision, run).await;
-        let record = decided.map_err(|error| Refusal::of(error, name))?;
+        let record = decided.map_err(|error| TaskRefusal::of(error, name))?;
         let keep = record.keep.map(Keep::as_str);
         let from = record.from.as_ref().map(TaskName::as_str);
         tracing::info!(target: "ctrl", task_name = %name, keep, from, requested_by = self.requested_by.as_deref(), "it is decided which state the task goes on with");
@@ -257,10 +257,10 @@ impl TaskCommands {
 
     /// Checks a declaration, and packs its module if workers need that. Reads files. A module that cannot be used is
     /// noted in the task.
-    async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, Refusal> {
+    async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, TaskRefusal> {
         let reader = self.reader.clone();
         let permit = Arc::clone(&self.readings).acquire_owned().await;
-        let permit = permit.map_err(|closed| Refusal::Broken(closed.to_string()))?;
+        let permit = permit.map_err(|closed| TaskRefusal::Broken(closed.to_string()))?;
         let reading = tokio::task::spawn_blocking(move || {
             let spec = reader.read(&draft);
             // Kept until here, also if the caller has gone.
@@ -269,15 +269,15 @@ impl TaskCommands {
         });
         let reading = reading.await;
         let spec = match reading {
-            Ok(spec) => spec.map_err(|invalid| Refusal::of_draft(&invalid))?,
-            Err(broken) => return Err(Refusal::Broken(broken.to_string())),
+            Ok(spec) => spec.map_err(|invalid| TaskRefusal::of_draft(&invalid))?,
+            Err(broken) => return Err(TaskRefusal::Broken(broken.to_string())),
         };
         let packed = self
             .modules
             .pack(&*self.store, &[spec], stored, NamedBy::Client)
             .await?;
         let Some(spec) = packed.into_iter().next() else {
-            return Err(Refusal::Broken("a task was lost".to_owned()));
+            return Err(TaskRefusal::Broken("a task was lost".to_owned()));
         };
         Ok(spec)
     }

@@ -4,7 +4,7 @@ pub(crate) mod attempt_error;
 pub(crate) mod attempt_report;
 mod handlers;
 mod local;
-mod module_place;
+mod module_directory;
 mod outputs;
 mod own_lock;
 mod refused_key;
@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout};
 use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
 use self::handlers::{applied_run, prepare_handlers};
-use self::module_place::ModulePlace;
+use self::module_directory::ModuleDirectory;
 use crate::calls::inputs::InputError;
 use crate::ended::Ended;
 use crate::leased_run::LeasedRun;
@@ -36,7 +36,7 @@ use crate::options::Driver;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::remote::RemoteDriver;
 use crate::remote::remote_attempt::{Given, RemoteAttempt};
-use crate::remote::turn::Turn;
+use crate::remote::start_permit::StartPermit;
 use crate::shared::Shared;
 use crate::values::{Resolved, resolve, secrets_of, texts_of};
 
@@ -131,10 +131,10 @@ async fn try_attempt(
         let ending = RemoteAttempt::ending((shared, run, remote), kind, output, order)?;
         return Box::pin(ending.end_open()).await;
     }
-    let turn = match &shared.driver {
-        Driver::Terraform(_) => Turn::default(),
+    let start_permit = match &shared.driver {
+        Driver::Terraform(_) => StartPermit::default(),
         Driver::Remote(remote) => tokio::select! {
-            turn = step(&order, remote.turn()) => turn?,
+            start_permit = step(&order, remote.start_permit()) => start_permit?,
             () = run.drain.cancelled() => return Err(AttemptError::Stopped),
         },
     };
@@ -188,7 +188,7 @@ async fn try_attempt(
     let report = Arc::new(Report::new(output));
     let findings = findings.insert(AttemptReport::new(
         kind,
-        ModulePlace::of(&input.definition),
+        ModuleDirectory::of(&input.definition),
         &redactor,
         &report,
     ));
@@ -209,7 +209,7 @@ async fn try_attempt(
             Box::pin(ready.run_here(terraform, (directory, lock), findings)).await?
         }
         Driver::Remote(remote) => {
-            let (attempt, given) = ready.for_server(remote, turn, directory, findings);
+            let (attempt, given) = ready.for_server(remote, start_permit, directory, findings);
             let begun = Instant::now();
             let outcome = Box::pin(attempt.make(given, findings)).await;
             run.spans.ended("remote run", begun.elapsed());
@@ -254,7 +254,7 @@ impl<'r> Ready<'r> {
     fn for_server(
         self,
         driver: &'r RemoteDriver,
-        turn: Turn,
+        start_permit: StartPermit,
         directory: TaskDirectory,
         findings: &mut AttemptReport,
     ) -> (RemoteAttempt<'r>, Box<Given>) {
@@ -271,7 +271,7 @@ impl<'r> Ready<'r> {
             output: self.output,
             order: self.order,
             redactor: Arc::clone(&findings.redactor),
-            turn,
+            start_permit,
         };
         let given = Given {
             input: self.input,

@@ -15,8 +15,8 @@
 //! * If a line cannot be written, the file is removed, and the worker vouches for nothing until it is started
 //!   again.
 
-mod known;
 mod lines;
+mod progress;
 mod state;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -30,8 +30,8 @@ use cts_core::{Chain, JournalEntry, JournalPart, LeaseEpoch, RunId, TaskName, Wo
 use cts_rpc::chunks;
 use tokio::time::Instant;
 
-use self::known::Known;
 use self::lines::Line;
+use self::progress::JournalProgress;
 use self::state::State;
 
 /// The file in the worker's directory; no task can have this name, because it has a dot.
@@ -55,7 +55,7 @@ pub(crate) struct Journal {
     syncs: bool,
     state: Mutex<State>,
     /// Never locked during a wait for the disk.
-    known: Mutex<Known>,
+    progress: Mutex<JournalProgress>,
 }
 
 /// The report of the journal for a timeline.
@@ -76,7 +76,7 @@ impl Journal {
             directory: directory.to_owned(),
             syncs,
             state: Mutex::default(),
-            known: Mutex::default(),
+            progress: Mutex::default(),
         };
         {
             let mut state = journal.lock();
@@ -105,11 +105,11 @@ impl Journal {
     /// Notes that an attempt begins. The entry is on the disk when this returns, if the journal syncs; if it fails,
     /// nothing may be begun.
     pub(crate) fn begin(&self, mut entry: JournalEntry, now: Instant) -> io::Result<()> {
-        entry.began_at = self.known().database_time(now);
+        entry.began_at = self.progress().database_time(now);
         let mut state = self.lock();
         let line = Line::Begin(entry);
         state.apply(line.clone());
-        self.known().note_begin(now);
+        self.progress().note_begin(now);
         let appended = state.append(&line);
         let synced = appended.and_then(|()| if self.syncs { state.sync() } else { Ok(()) });
         match synced {
@@ -141,19 +141,19 @@ impl Journal {
 
     /// The scheduler's database had this time after the moment `asked`. Does not block.
     pub(crate) fn set_clock(&self, time: DateTime<Utc>, asked: Instant) {
-        self.known().clock = Some((time, asked));
+        self.progress().clock = Some((time, asked));
     }
 
     /// Whether nothing is to be reported for this timeline; true for a timeline without a name. Does not
     /// block.
     pub(crate) fn is_reported(&self, timeline: &str) -> bool {
-        timeline.is_empty() || self.known().is_reported(timeline)
+        timeline.is_empty() || self.progress().is_reported(timeline)
     }
 
     /// The journal for a timeline of the database, in parts.
     pub(crate) fn report(&self, timeline: &str) -> JournalReport {
         // Read before the entries: if an attempt begins in between, the journal is reported again.
-        let begun = self.known().begun;
+        let begun = self.progress().begun;
         let state = self.lock();
         let entries = state.entries.values().map(|(_, entry)| entry.clone());
         let mut parts: Vec<Vec<JournalEntry>> =
@@ -181,15 +181,15 @@ impl Journal {
     /// A report of this many attempts has arrived. If an attempt has begun since, the journal is reported
     /// again. Does not block.
     pub(crate) fn reported(&self, timeline: String, begun: u64, now: Instant) {
-        let mut known = self.known();
-        if known.begun == begun {
-            known.reported = Some((timeline, now));
+        let mut progress = self.progress();
+        if progress.begun == begun {
+            progress.reported = Some((timeline, now));
         }
     }
 
     /// Whether the attempts need not be sent for this start of a leader; true without a leader. Does not block.
     pub(crate) fn is_compared(&self, leader_start: &str) -> bool {
-        leader_start.is_empty() || self.known().compared.as_deref() == Some(leader_start)
+        leader_start.is_empty() || self.progress().compared.as_deref() == Some(leader_start)
     }
 
     /// The last attempt at each task, in parts.
@@ -205,7 +205,7 @@ impl Journal {
 
     /// All attempts have arrived for this start of a leader. Does not block.
     pub(crate) fn compared(&self, leader_start: String) {
-        self.known().compared = Some(leader_start);
+        self.progress().compared = Some(leader_start);
     }
 
     fn compact(&self, state: &mut State) {
@@ -247,7 +247,7 @@ impl Journal {
             tracing::warn!(error = %Chain(&error), "the journal cannot be removed");
         }
         // The scheduler must learn that this life does not vouch.
-        self.known().reported = None;
+        self.progress().reported = None;
     }
 
     fn remove(&self) -> io::Result<()> {
@@ -265,8 +265,8 @@ impl Journal {
         File::open(&self.directory)?.sync_all()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
+    fn progress(&self) -> MutexGuard<'_, JournalProgress> {
+        self.progress.lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

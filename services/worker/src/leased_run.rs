@@ -156,7 +156,7 @@ impl LeasedRun {
             let deadlines = state.deadlines;
             let rest = deadlines.kill_by().saturating_sub(deadlines.stop_by());
             let stop_at = deadlines.stop_by() + rest / 10;
-            guard.hold(
+            guard.allow(
                 directory,
                 self.moment(stop_at),
                 self.moment(deadlines.kill_by()),

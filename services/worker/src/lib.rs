@@ -11,6 +11,7 @@ mod attempt;
 mod attempt_spans;
 mod calls;
 mod ended;
+mod execute;
 mod gate;
 mod health;
 mod heartbeat;
@@ -28,7 +29,6 @@ mod run_log;
 mod shared;
 mod slots;
 mod values;
-mod work;
 mod worker;
 
 pub use attempt::state::read::state_in_consul;

@@ -22,7 +22,6 @@ mod known_workspace;
 mod logs;
 mod origin;
 mod outage;
-mod place;
 mod placement;
 pub(crate) mod previous;
 mod progress;
@@ -31,8 +30,9 @@ mod reach;
 pub(crate) mod remote_attempt;
 mod rules;
 mod settings;
+pub(crate) mod start_permit;
 mod state;
-pub(crate) mod turn;
+mod target_workspace;
 mod variables;
 mod version;
 mod workspace;
@@ -52,7 +52,7 @@ pub use self::settings::{RemoteSettings, RemoteSettingsError};
 
 use self::budget::Share;
 use self::settings::{CONNECT_TIMEOUT, RETRY_FOR};
-use self::turn::TURNS;
+use self::start_permit::START_PERMITS;
 use self::variables::KnownVariables;
 use crate::values::{ValueSources, is_template, resolve_text};
 
@@ -67,7 +67,7 @@ pub struct RemoteDriver {
     /// Reads states out of the backend that had them before.
     terraform: Option<Arc<Terraform>>,
     uploads: Semaphore,
-    turns: Arc<Semaphore>,
+    start_permits: Arc<Semaphore>,
     variables: KnownVariables,
     /// Remote runs that are being polled.
     polled: Arc<AtomicUsize>,
@@ -86,7 +86,7 @@ impl RemoteDriver {
             server: Mutex::default(),
             terraform,
             uploads: Semaphore::new(UPLOADS),
-            turns: Arc::new(Semaphore::new(TURNS)),
+            start_permits: Arc::new(Semaphore::new(START_PERMITS)),
             variables: KnownVariables::default(),
             polled: Arc::default(),
         })

@@ -21,6 +21,7 @@ use crate::calls::registered::Registered;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::calls::{RETRIES, is_outage};
+use crate::execute::execute;
 use crate::health::Health;
 use crate::heartbeat::heartbeat;
 use crate::journal::Journal;
@@ -32,7 +33,6 @@ use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::redaction::Redactors;
 use crate::shared::{Console, Shared};
 use crate::slots::Slots;
-use crate::work::work_on;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends the call
 /// once it learns of the drain.
@@ -150,7 +150,7 @@ impl Worker {
                 Some(run) = runs.recv() => {
                     let stop = shutdown.stop.clone();
                     let span = run.spans.log_span();
-                    let working = async move { Box::pin(work_on(run, &stop)).await };
+                    let working = async move { Box::pin(execute(run, &stop)).await };
                     work.spawn(working.instrument(span));
                 }
                 ended = work.join_next() => match ended {

@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::violation::{Rule, Violation};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-const READ_PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time at one log.
 const LONGEST: Duration = Duration::from_secs(20);
 /// Percentage of followers that leave after a moment.
@@ -96,7 +96,7 @@ pub(crate) async fn follow(apis: &[Api], mut random: Random, over: CancellationT
 /// A running run, if the API shows one.
 async fn running(api: &Api, random: &mut Random) -> Option<String> {
     let ask = api.ask("/v1/runs?status=running&limit=20");
-    let Ok(Ok((200, answer))) = timeout(READ_PATIENCE, ask).await else {
+    let Ok(Ok((200, answer))) = timeout(READ_TIMEOUT, ask).await else {
         return None;
     };
     let runs = answer["runs"].as_array()?;
@@ -119,7 +119,7 @@ async fn of_one(client: &Client, api: &Api, run: &str, time: Duration) -> Course
 /// `None` if it cannot be read, or the run is gone.
 async fn whole_log(client: &Client, api: &Api, run: &str) -> Option<String> {
     let path = format!("/v1/runs/{run}/log");
-    let reading = timeout(READ_PATIENCE, text(client, api, &path));
+    let reading = timeout(READ_TIMEOUT, text(client, api, &path));
     reading.await.ok()?.ok()
 }
 

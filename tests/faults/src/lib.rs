@@ -2,7 +2,7 @@
 //! change while its processes are killed, stopped and restarted at random, its dependencies fail, and
 //! connections break; a checker then proves from the evidence that nothing forbidden happened.
 //!
-//! A [`Plan`] follows from a seed: equal seeds make equal faults, changes and writes. [`carry_out`] applies it
+//! A [`Plan`] follows from a seed: equal seeds make equal faults, changes and writes. [`run_plan`] applies it
 //! to a system and returns a [`Report`]. The evidence is independent of the statements of cts about itself:
 //! journals that the modules write ([`journal`]), Terraform's states ([`resources`]), every start of Terraform
 //! ([`terraform`]), its processes seen from outside ([`sightings`]), every write to the database as triggers
@@ -49,5 +49,5 @@ pub use plan::{
 };
 pub use random::Random;
 pub use report::{Report, say};
-pub use suite::{Course, carry_out};
+pub use suite::{Course, run_plan};
 pub use violation::{Rule, Violation};

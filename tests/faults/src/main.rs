@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, say};
+use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, run_plan, say};
 use cts_tests::Backend;
 
 /// Changes a catalog and tasks while everything fails, and checks the outcome.
@@ -147,7 +147,7 @@ fn main() -> ExitCode {
     let course = Course {
         keep: arguments.keep.join(format!("seed-{seed}")),
         always_keep: arguments.always_keep,
-        patience: Duration::from_mins(arguments.patience),
+        settle_limit: Duration::from_mins(arguments.patience),
         previous: arguments.previous.clone(),
     };
     let runtime = match tokio::runtime::Runtime::new() {
@@ -157,7 +157,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let report = runtime.block_on(carry_out(&arguments.plan(seed), &course));
+    let report = runtime.block_on(run_plan(&arguments.plan(seed), &course));
     say(&report.to_string());
     if report.violations.is_empty() {
         ExitCode::SUCCESS

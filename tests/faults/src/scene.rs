@@ -38,7 +38,7 @@ const DISK: u64 = 512 << 20;
 /// So that the log of a long run fits, too.
 const LITTLE_LOG: [(&str, &str); 2] = [("max_wal_size", "96MB"), ("min_wal_size", "32MB")];
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Life of the leadership.
@@ -199,7 +199,7 @@ async fn cluster(
 async fn wait_until(url: &str, question: &str) {
     let options: PgConnectOptions = url.parse().unwrap();
     let mut connection = PgConnection::connect_with(&options).await.unwrap();
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         let answer: bool = sqlx::query_scalar(AssertSqlSafe(question.to_owned()))
             .fetch_one(&mut connection)

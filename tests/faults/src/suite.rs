@@ -34,7 +34,7 @@ pub struct Course {
     pub always_keep: bool,
     /// How long it may take after the last fault until everything is applied. A failed run is tried again
     /// after a minute, which doubles with every further failure.
-    pub patience: Duration,
+    pub settle_limit: Duration,
     /// Executable of an earlier version, for plans with two of them.
     pub previous: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Suite<'a> {
 }
 
 /// Carries out a plan and judges the outcome.
-pub async fn carry_out(plan: &Plan, course: &Course) -> Report {
+pub async fn run_plan(plan: &Plan, course: &Course) -> Report {
     // Faults go on side by side, and some of them cannot change threads.
     let together = LocalSet::new();
     let all = Box::pin(from_begin_to_verdict(plan, course));
@@ -81,7 +81,7 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
         scene,
     };
     let begun = Instant::now();
-    if let Err(complaint) = suite.rounds(course.patience).await {
+    if let Err(complaint) = suite.rounds(course.settle_limit).await {
         suite.report.violations.push(Violation::new(
             Rule::EndsLikeTheCatalog,
             "everything",
@@ -114,14 +114,14 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
 impl Suite<'_> {
     /// One round of trouble after another, each followed by quiet, a last change of everything, and the last
     /// deletions.
-    async fn rounds(&mut self, patience: Duration) -> Result<(), String> {
+    async fn rounds(&mut self, limit: Duration) -> Result<(), String> {
         let mut number = 0;
         let mut longest = Duration::ZERO;
         while let Some(round) = self.plan.round(number, self.confirmed().await) {
             number += 1;
             self.trouble(&round).await;
             let calm = Instant::now();
-            self.settle(patience).await?;
+            self.settle(limit).await?;
             longest = longest.max(calm.elapsed());
             say(&format!(
                 "round {number}: quiet {:?} after its last fault, {} changes confirmed",
@@ -131,17 +131,17 @@ impl Suite<'_> {
         }
         // Tasks that were to follow from the next change on follow now.
         let services = self.plan.size.services;
-        let end = Instant::now() + patience;
+        let end = Instant::now() + limit;
         let wanted = std::sync::Arc::clone(&self.scene.outside.wanted);
         settle::retry(end, async || {
             wanted.lock().await.change_everything(services).await
         })
         .await?;
         self.writes.book.everything_changed();
-        self.settle(patience).await?;
-        let end = Instant::now() + patience;
+        self.settle(limit).await?;
+        let end = Instant::now() + limit;
         self.writes.delete_at_last(end).await?;
-        self.settle(patience).await?;
+        self.settle(limit).await?;
         self.figure("rounds", number.to_string());
         self.figure(
             "longest time from the last fault to quiet",

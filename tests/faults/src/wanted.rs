@@ -13,12 +13,12 @@ use crate::conditions::{EXTRA, KEYS, Kind};
 use crate::module;
 use crate::plan::{Change, Instance, Plan};
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 const NODE: &str = "edge";
 
 /// The knowledge about one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Known {
+enum KnownInstance {
     Sure(Option<Instance>),
     InDoubt,
 }
@@ -28,7 +28,7 @@ enum Known {
 pub struct Wanted {
     client: Client,
     consul: String,
-    instances: BTreeMap<(usize, u64), Known>,
+    instances: BTreeMap<(usize, u64), KnownInstance>,
     /// Orders that were confirmed.
     pub confirmed: usize,
     /// Orders without an answer.
@@ -41,7 +41,7 @@ pub struct Wanted {
 impl Wanted {
     /// Nothing is ordered yet. `consul` is `host:port`.
     pub fn new(consul: &str) -> Self {
-        let client = Client::builder().no_proxy().timeout(PATIENCE).build();
+        let client = Client::builder().no_proxy().timeout(TIMEOUT).build();
         Self {
             client: client.unwrap(),
             consul: format!("http://{consul}"),
@@ -58,7 +58,7 @@ impl Wanted {
         let (Change::Register { service, place, .. } | Change::Deregister { service, place }) =
             change;
         let subject = (*service, *place);
-        if self.instances.get(&subject) == Some(&Known::InDoubt) {
+        if self.instances.get(&subject) == Some(&KnownInstance::InDoubt) {
             self.left_out += 1;
             return;
         }
@@ -71,23 +71,24 @@ impl Wanted {
         };
         if done {
             self.confirmed += 1;
-            self.instances.insert(subject, Known::Sure(wanted));
+            self.instances.insert(subject, KnownInstance::Sure(wanted));
         } else {
             self.unanswered += 1;
-            self.instances.insert(subject, Known::InDoubt);
+            self.instances.insert(subject, KnownInstance::InDoubt);
         }
     }
 
     /// Orders everything in doubt again, until nothing is in doubt.
     pub async fn settle(&mut self) -> Result<(), String> {
         let instances = self.instances.iter();
-        let in_doubt = instances.filter(|(_, known)| **known == Known::InDoubt);
+        let in_doubt = instances.filter(|(_, known)| **known == KnownInstance::InDoubt);
         let in_doubt: Vec<(usize, u64)> = in_doubt.map(|(&subject, _)| subject).collect();
         for (service, place) in in_doubt {
             if !self.deregister(service, place).await {
                 return Err("consul does not answer".to_owned());
             }
-            self.instances.insert((service, place), Known::Sure(None));
+            self.instances
+                .insert((service, place), KnownInstance::Sure(None));
         }
         Ok(())
     }
@@ -102,12 +103,15 @@ impl Wanted {
         let instances: Vec<_> = self.instances.clone().into_iter().collect();
         for ((service, place), known) in instances {
             let done = match known {
-                Known::Sure(Some(instance)) => self.register(service, place, &instance).await,
-                Known::Sure(None) => self.deregister(service, place).await,
-                Known::InDoubt => true,
+                KnownInstance::Sure(Some(instance)) => {
+                    self.register(service, place, &instance).await
+                }
+                KnownInstance::Sure(None) => self.deregister(service, place).await,
+                KnownInstance::InDoubt => true,
             };
             if !done {
-                self.instances.insert((service, place), Known::InDoubt);
+                self.instances
+                    .insert((service, place), KnownInstance::InDoubt);
                 return Err(format!("svc-{service}-{place} was not registered again"));
             }
         }
@@ -130,7 +134,7 @@ impl Wanted {
             if !self.register(service, 0, &instance).await {
                 return Err("consul does not answer".to_owned());
             }
-            let known = Known::Sure(Some(instance));
+            let known = KnownInstance::Sure(Some(instance));
             self.instances.insert((service, 0), known);
         }
         Ok(())
@@ -145,7 +149,7 @@ impl Wanted {
             self.instances
                 .iter()
                 .filter_map(|(&(service, place), known)| match known {
-                    Known::Sure(Some(instance)) if services.contains(&service) => {
+                    KnownInstance::Sure(Some(instance)) if services.contains(&service) => {
                         Some((module::instance_id(service, place), instance))
                     }
                     _ => None,
@@ -157,7 +161,7 @@ impl Wanted {
     fn names(&self, services: &[usize]) -> String {
         let is_there = |service: usize| {
             let mut places = self.instances.range((service, 0)..=(service, u64::MAX));
-            places.any(|(_, known)| matches!(known, Known::Sure(Some(_))))
+            places.any(|(_, known)| matches!(known, KnownInstance::Sure(Some(_))))
         };
         let there = services
             .iter()
@@ -265,7 +269,7 @@ mod tests {
     fn the_text_is_that_of_the_known_instances_of_the_services() {
         let mut wanted = wanted();
         let instance = |port| {
-            Known::Sure(Some(Instance {
+            KnownInstance::Sure(Some(Instance {
                 port,
                 tags: vec!["blue".to_owned(), "red".to_owned()],
                 version: "v1".to_owned(),
@@ -273,7 +277,7 @@ mod tests {
         };
         wanted.instances.insert((0, 1), instance(7));
         wanted.instances.insert((0, 0), instance(8));
-        wanted.instances.insert((0, 2), Known::Sure(None));
+        wanted.instances.insert((0, 2), KnownInstance::Sure(None));
         wanted.instances.insert((1, 0), instance(9));
         assert_eq!(
             wanted.text(Kind::Names, &[0]),

@@ -22,7 +22,7 @@ use crate::plan::{Plan, Write};
 use crate::violation::{Rule, Violation};
 
 /// How long an answer is waited for: runs are part of some.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Writes {
@@ -61,7 +61,7 @@ struct Answered {
 
 impl Writes {
     pub(crate) fn new(plan: &Plan, apis: Vec<Api>) -> Self {
-        let client = Client::builder().no_proxy().timeout(PATIENCE).build();
+        let client = Client::builder().no_proxy().timeout(TIMEOUT).build();
         Self {
             client: client.unwrap(),
             apis,

@@ -8,7 +8,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether the server reports that it serves; otherwise its report, or the error of the call.
 pub async fn serving(channel: &Channel) -> Result<(), String> {
@@ -16,7 +16,7 @@ pub async fn serving(channel: &Channel) -> Result<(), String> {
         service: String::new(),
     };
     let mut client = HealthClient::new(channel.clone());
-    match timeout(PATIENCE, client.check(request)).await {
+    match timeout(TIMEOUT, client.check(request)).await {
         Ok(Ok(answer)) => match answer.into_inner().status() {
             ServingStatus::Serving => Ok(()),
             other => Err(format!("{other:?}")),

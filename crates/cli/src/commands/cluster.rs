@@ -40,7 +40,7 @@ pub(crate) fn table(configuration: &GetConfigurationResponse, width: TableWidth)
             member.id.clone(),
             member.address.clone().unwrap_or_default(),
             if member.leader { "yes" } else { "no" }.to_owned(),
-            standing(member).to_owned(),
+            in_force_text(member).to_owned(),
             differences(member),
         ]
     });
@@ -61,7 +61,7 @@ pub(crate) fn table(configuration: &GetConfigurationResponse, width: TableWidth)
     format!("{}\n{in_force}\n", columns::table(header, rows, width))
 }
 
-fn standing(member: &MemberConfiguration) -> &'static str {
+fn in_force_text(member: &MemberConfiguration) -> &'static str {
     match (&member.digest, member.in_force) {
         (None, _) => "not registered",
         (Some(_), true) => "in force",

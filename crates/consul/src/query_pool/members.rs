@@ -202,8 +202,8 @@ impl Members {
         }
     }
 
-    /// Waits for the right to a requested read, which goes before the members that are due by themselves. Cancel safe.
-    pub(super) async fn turn(&self, id: MemberId) -> ReadPermit {
+    /// Waits for the permit of a requested read, which goes before the members that are due by themselves. Cancel safe.
+    pub(super) async fn read_permit(&self, id: MemberId) -> ReadPermit {
         self.readers.permit(0, self.rank(id), id).await
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Requested reads take the connections for reading, ahead of the queries that are due by themselves. Any answer to a
 //! request that began after the read was requested counts, also that of a held query. If two requests for one query
-//! are under way, the answer with the higher index stays (`known.rs`).
+//! are under way, the answer with the higher index stays (`followed_query.rs`).
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::members::Members;
 use super::slot_allocator::MemberId;
 use crate::error::ConsulError;
-use crate::known::Known;
+use crate::followed_query::FollowedQuery;
 use crate::poll_event::PollEvent;
 use crate::query::Query;
 use crate::read_requests::GATHER;
@@ -27,19 +27,19 @@ pub(super) async fn read_on_request(
     members: &Members,
     id: MemberId,
     query: &Query,
-    known: &Known<impl FnMut(PollEvent)>,
+    followed: &FollowedQuery<impl FnMut(PollEvent)>,
 ) -> Infallible {
     let mut pauses = RETRIES.pauses(fastrand::f64);
     let mut not_before = Instant::now();
     loop {
-        known.requests.due(|| known.read(), not_before).await;
+        followed.requests.due(|| followed.read(), not_before).await;
         // Boxed: a read is large, and of thousands of followers most have none.
         let read = Box::pin(async {
-            let permit = members.turn(id).await;
-            let begun = known.begin_requested();
+            let permit = members.read_permit(id).await;
+            let begun = followed.begin_requested();
             let earliest = Instant::now() + GATHER;
             let answer = members.client.read_again(query, begun.index).await?;
-            known.answered(answer, begun, true);
+            followed.answered(answer, begun, true);
             permit.end().await;
             Ok::<_, ConsulError>(earliest)
         });

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use crate::secure::Secure;
 use crate::{DEADLINE, settings, view};
 
-/// Followers of numbered queries, and what is known of each.
+/// Numbered queries of a pool, with the newest items of each.
 pub(crate) struct Many {
     pub(crate) known: BTreeMap<usize, Vec<Item>>,
     pub(crate) events: mpsc::UnboundedReceiver<(usize, PollEvent)>,
@@ -27,16 +27,14 @@ impl Many {
         settings: &ConsulSettings,
         queries: impl IntoIterator<Item = Query>,
     ) -> Self {
-        let followers = QueryPool::new(ConsulClient::new(settings).unwrap());
+        let pool = QueryPool::new(ConsulClient::new(settings).unwrap());
         let (sender, events) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         for (number, query) in queries.into_iter().enumerate() {
-            let (followers, sender) = (followers.clone(), sender.clone());
+            let (pool, sender) = (pool.clone(), sender.clone());
             tasks.spawn(async move {
                 let report = |event| drop(sender.send((number, event)));
-                match followers
-                    .follow(&query, &ReadRequests::default(), report)
-                    .await {}
+                match pool.follow(&query, &ReadRequests::default(), report).await {}
             });
         }
         Self {
@@ -291,16 +289,14 @@ async fn followers_come_and_go_and_each_learns_its_data() {
     let consul = ConsulAgent::start().await;
     register(&consul, SERVICES).await;
     let client = ConsulClient::new(&narrow(&consul, 16)).unwrap();
-    let followers = QueryPool::new(client);
+    let pool = QueryPool::new(client);
     let (sender, mut events) = mpsc::unbounded_channel();
     let follow = |tasks: &mut JoinSet<()>, number: usize| {
-        let (followers, sender) = (followers.clone(), sender.clone());
+        let (pool, sender) = (pool.clone(), sender.clone());
         let query = Arc::new(Query::health(view(&name(number))));
         tasks.spawn(async move {
             let report = |event| drop(sender.send((number, event)));
-            match followers
-                .follow(&query, &ReadRequests::default(), report)
-                .await {}
+            match pool.follow(&query, &ReadRequests::default(), report).await {}
         });
     };
     let mut few = JoinSet::new();

@@ -100,7 +100,7 @@ fn each_service_is_looked_at_and_a_view_that_is_not_watched_any_more_is_not() {
     assert_eq!(applied.losses(max("50%"), &elsewhere), []);
 }
 
-fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
+fn blocked(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
     Blocked {
         since: DateTime::default(),
         losses: baseline.losses(guard, &web(now)),
@@ -138,7 +138,7 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
         running: Some(web(7)),
         released: None,
     };
-    let released = before.clone().release(&hold(&before, guard, 1));
+    let released = before.clone().release(&blocked(&before, guard, 1));
     assert_eq!(released.applied, Some(web(1)));
     assert_eq!(released.losses(guard, &web(1)), []);
     assert_eq!(released.losses(guard, &web(2)), []);
@@ -186,12 +186,12 @@ fn seen_losses_are_compared_by_service() {
         applied: 9,
         now,
     };
-    let hold = |losses: &[Loss]| Blocked {
+    let blocked = |losses: &[Loss]| Blocked {
         since: DateTime::default(),
         losses: losses.to_vec(),
         counts: InstanceCounts::default(),
     };
-    let held = hold(&[loss("web", 3), loss("api", 1)]);
+    let held = blocked(&[loss("web", 3), loss("api", 1)]);
     assert!(held.is_within(&[loss("api", 1), loss("web", 3)]));
     assert!(held.is_within(&[loss("api", 0), loss("web", 2), loss("db", 0)]));
     assert!(
@@ -200,13 +200,13 @@ fn seen_losses_are_compared_by_service() {
     );
     assert!(!held.is_within(&[loss("web", 3)]), "another service");
     assert!(!held.is_within(&[]));
-    let views = hold(&[loss("web", 3), loss("web", 1)]);
+    let views = blocked(&[loss("web", 3), loss("web", 1)]);
     assert!(views.is_within(&[loss("web", 1), loss("web", 3)]));
     assert!(!views.is_within(&[loss("web", 1)]));
 }
 
-fn counted(hold: &Blocked) -> Option<u32> {
-    let services = hold.counts.0.values().next()?;
+fn counted(blocked: &Blocked) -> Option<u32> {
+    let services = blocked.counts.0.values().next()?;
     Some(services.get("web").copied().unwrap_or_default())
 }
 
@@ -284,27 +284,27 @@ proptest! {
                     last = input;
                     (baseline.applied, baseline.running) = (Some(web(input)), None);
                     baseline.released = baseline.settled(guard);
-                    held = held.and_then(|hold| hold.again(guard, &baseline).ok_or(()).map_err(|()| look = counted(&hold)).ok());
+                    held = held.and_then(|blocked| blocked.again(guard, &baseline).ok_or(()).map_err(|()| look = counted(&blocked)).ok());
                 },
                 Happens::Failed => if running.take().is_some() {
                     baseline.running = None;
                     baseline.released = baseline.settled(guard);
-                    held = held.and_then(|hold| hold.again(guard, &baseline).ok_or(()).map_err(|()| look = counted(&hold)).ok());
+                    held = held.and_then(|blocked| blocked.again(guard, &baseline).ok_or(()).map_err(|()| look = counted(&blocked)).ok());
                 },
                 Happens::Retried => if let Some(input) = running.take() {
                     queued = queued.or(Some(input));
                     baseline.running = None;
                     baseline.released = baseline.settled(guard);
-                    held = held.and_then(|hold| hold.again(guard, &baseline).ok_or(()).map_err(|()| look = counted(&hold)).ok());
+                    held = held.and_then(|blocked| blocked.again(guard, &baseline).ok_or(()).map_err(|()| look = counted(&blocked)).ok());
                 },
-                Happens::Released => if let Some(hold) = held.take() {
-                    look = counted(&hold);
+                Happens::Released => if let Some(blocked) = held.take() {
+                    look = counted(&blocked);
                     least_released = look.into_iter().chain(least_released).min();
-                    baseline = baseline.release(&hold);
+                    baseline = baseline.release(&blocked);
                 },
             }
             if let Some(now) = look {
-                let looked = hold(&baseline, guard, now);
+                let looked = blocked(&baseline, guard, now);
                 if looked.losses.is_empty() {
                     baseline.released = baseline.let_through(guard, &web(now));
                     queued = Some(now);
@@ -313,7 +313,7 @@ proptest! {
                     held = Some(looked);
                 }
             }
-            let is_free = held.as_ref().is_none_or(|hold| hold.again(guard, &baseline).is_some());
+            let is_free = held.as_ref().is_none_or(|blocked| blocked.again(guard, &baseline).is_some());
             prop_assert!(is_free, "what is held is held for a reason");
         }
     }

@@ -316,17 +316,22 @@ fn a_requested_run_is_queued_whatever_there_is() {
 #[test]
 fn only_tasks_that_are_there_have_runs_that_nobody_asked_for() {
     let phases = TaskPhase::ALL;
-    let may = |enabled, kind, asked| phases.map(|phase| may_enqueue(phase, enabled, kind, asked));
+    let may =
+        |enabled, kind, request| phases.map(|phase| may_enqueue(phase, enabled, kind, request));
     for kind in RunKind::ENQUEUED {
         let ready = [false, true, false, false];
-        assert_eq!(may(true, kind, Asked::Nobody), ready);
+        assert_eq!(may(true, kind, RequestState::None), ready);
         let off = if kind.applies() { [false; 4] } else { ready };
-        assert_eq!(may(false, kind, Asked::Nobody), off);
+        assert_eq!(may(false, kind, RequestState::None), off);
         for enabled in [false, true] {
             let begun = [true, true, false, false];
-            assert_eq!(may(enabled, kind, Asked::Open), begun, "creating and ready");
-            assert_eq!(may(enabled, kind, Asked::Refused), [false; 4]);
-            assert_eq!(may(enabled, kind, Asked::Queued), [true; 4]);
+            assert_eq!(
+                may(enabled, kind, RequestState::Open),
+                begun,
+                "creating and ready"
+            );
+            assert_eq!(may(enabled, kind, RequestState::Refused), [false; 4]);
+            assert_eq!(may(enabled, kind, RequestState::Queued), [true; 4]);
         }
     }
 }

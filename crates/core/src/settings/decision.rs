@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::settings::{ClusterKey, SettingsBlocks, SettingsScope};
 
-    const PATIENCE: SettingsTimeouts = SettingsTimeouts::CLUSTER;
+    const TIMEOUTS: SettingsTimeouts = SettingsTimeouts::CLUSTER;
 
     fn under(keys: &[u8], text: &str) -> BlockDigests {
         let mut blocks = SettingsBlocks::default();
@@ -142,7 +142,7 @@ mod tests {
         let current = generation(2, under(&[1], "two"));
         let earlier = generation(1, under(&[1], "one"));
         let absent = Duration::from_secs(absent);
-        decide_settings(&current, &[&earlier], workers, absent, PATIENCE)
+        decide_settings(&current, &[&earlier], workers, absent, TIMEOUTS)
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
     fn settings_of_the_first_workers_are_taken_at_once() {
         let open = generation(1, BlockDigests::default());
         let decide = |workers: &[BlockDigests]| {
-            decide_settings(&open, &[], workers, Duration::ZERO, PATIENCE)
+            decide_settings(&open, &[], workers, Duration::ZERO, TIMEOUTS)
         };
         let one = under(&[1], "one");
         assert_eq!(decide(&[]), SettingsDecision::Keep);

@@ -25,12 +25,12 @@ pub enum Decision {
         force: bool,
     },
     /// The worker does nothing.
-    Refuse(Refusal),
+    Refuse(StateRefusal),
 }
 
 /// Reason why neither state may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Refusal {
+pub enum StateRefusal {
     /// The known state is not at the task's place, and no other place is known.
     #[error("the task's state is not there, and it is not known where it was before")]
     NoSource,
@@ -67,7 +67,7 @@ pub enum Refusal {
     Older,
 }
 
-impl Refusal {
+impl StateRefusal {
     /// The refusal of a state that is not known to have been anywhere else. At the place that had it
     /// (`had_it`) the state was lost; an earlier version shows the same at any place.
     #[must_use]
@@ -86,12 +86,12 @@ impl Refusal {
 
 /// Compares the state that is found at the place of the known one with it. `None` if nothing is missing, and if
 /// nothing is known.
-pub fn lapse(known: Option<&KnownState>, found: Option<&TerraformState>) -> Option<Refusal> {
+pub fn lapse(known: Option<&KnownState>, found: Option<&TerraformState>) -> Option<StateRefusal> {
     let known = known?;
     match found {
-        None => Some(Refusal::Lost),
-        Some(found) if found.lineage != known.lineage => Some(Refusal::Replaced),
-        Some(found) if found.serial < known.serial => Some(Refusal::Older),
+        None => Some(StateRefusal::Lost),
+        Some(found) if found.lineage != known.lineage => Some(StateRefusal::Replaced),
+        Some(found) if found.serial < known.serial => Some(StateRefusal::Older),
         Some(_) => None,
     }
 }
@@ -143,17 +143,17 @@ pub fn decide_from(
         (Some(target), Source::State(source)) if target.continues(source) => {
             Decision::GoOn(Some(target.clone()))
         }
-        (Some(_), _) => Decision::Refuse(Refusal::TargetTaken),
+        (Some(_), _) => Decision::Refuse(StateRefusal::TargetTaken),
         (None, Source::State(_)) => Decision::Move { force: false },
-        (None, Source::Nothing) => Decision::Refuse(Refusal::SourceEmpty),
-        (None, Source::Unknown) => Decision::Refuse(Refusal::NoSource),
+        (None, Source::Nothing) => Decision::Refuse(StateRefusal::SourceEmpty),
+        (None, Source::Unknown) => Decision::Refuse(StateRefusal::NoSource),
     }
 }
 
 fn keep_old(target: Option<&TerraformState>, source: &Source) -> Decision {
     match (source, target) {
-        (Source::Unknown, _) => Decision::Refuse(Refusal::NoSource),
-        (Source::Nothing, _) => Decision::Refuse(Refusal::SourceEmpty),
+        (Source::Unknown, _) => Decision::Refuse(StateRefusal::NoSource),
+        (Source::Nothing, _) => Decision::Refuse(StateRefusal::SourceEmpty),
         // The state was pushed before.
         (Source::State(source), Some(target))
             if source.lineage == target.lineage && source.serial == target.serial =>
@@ -167,23 +167,25 @@ fn keep_old(target: Option<&TerraformState>, source: &Source) -> Decision {
 /// The known state is not at its place.
 fn moved(known: &KnownState, target: Option<&TerraformState>, source: &Source) -> Decision {
     let source = match source {
-        Source::Unknown => return Decision::Refuse(Refusal::NoSource),
-        Source::Nothing => return Decision::Refuse(Refusal::SourceEmpty),
+        Source::Unknown => return Decision::Refuse(StateRefusal::NoSource),
+        Source::Nothing => return Decision::Refuse(StateRefusal::SourceEmpty),
         Source::State(source) => source,
     };
     if source.lineage != known.lineage {
-        return Decision::Refuse(Refusal::SourceForeign);
+        return Decision::Refuse(StateRefusal::SourceForeign);
     }
     if source.serial < known.serial {
-        return Decision::Refuse(Refusal::SourceOlder);
+        return Decision::Refuse(StateRefusal::SourceOlder);
     }
     match target {
         None => Decision::Move { force: false },
-        Some(target) if target.lineage != known.lineage => Decision::Refuse(Refusal::TargetForeign),
+        Some(target) if target.lineage != known.lineage => {
+            Decision::Refuse(StateRefusal::TargetForeign)
+        }
         Some(target) if known.moved.is_some_and(|moved| target.serial <= moved) => {
             Decision::Move { force: false }
         }
-        Some(_) => Decision::Refuse(Refusal::BothChanged),
+        Some(_) => Decision::Refuse(StateRefusal::BothChanged),
     }
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::decision::{Decision, Refusal, Source, decide, decide_from, lapse};
+use super::decision::{Decision, Source, StateRefusal, decide, decide_from, lapse};
 use crate::excerpt::cut;
 use crate::identity::TaskName;
 
@@ -208,7 +208,7 @@ impl StateRecord {
 
     /// Compares the state that was found in the place of the known one. Returns `None` if it continues the known one, and
     /// while a decision is to be carried out.
-    pub fn lapse(&self, found: Option<&TerraformState>) -> Option<Refusal> {
+    pub fn lapse(&self, found: Option<&TerraformState>) -> Option<StateRefusal> {
         lapse(self.known.as_ref(), found).filter(|_lapse| !self.is_pending())
     }
 

@@ -96,10 +96,10 @@ same_words!(TaskStatus, TaskStatus, pub task_status_to_wire, pub task_status_fro
 same_fields!(Loss, Loss, loss_to_wire, pub loss_from_wire { service, applied, now });
 
 /// Converts an input that the shrink limit holds back for the wire.
-pub fn hold_to_wire(hold: Blocked) -> proto::Hold {
-    let losses = hold.losses.into_iter();
+pub fn blocked_to_wire(blocked: Blocked) -> proto::Hold {
+    let losses = blocked.losses.into_iter();
     proto::Hold {
-        since: Some(timestamp_to_wire(hold.since)),
+        since: Some(timestamp_to_wire(blocked.since)),
         losses: losses.map(loss_to_wire).collect(),
     }
 }

@@ -19,7 +19,7 @@ use crate::address::Address;
 use crate::peers::balance::{EndpointUpdates, Member};
 use crate::peers::peer_log::{Others, PeerLog};
 use crate::peers::probe::{Probe, Probed};
-use crate::peers::resolve::{Answers, Known, resolve_after};
+use crate::peers::resolve::{Answers, KnownSockets, resolve_after};
 use crate::peers::roster::{Entry, Health};
 use crate::peers::warm_up::WarmUp;
 use crate::peers::{Peer, PeerCondition, ProbeTimes, Published};
@@ -37,14 +37,14 @@ pub struct PeersDriver {
     warm_up: WarmUp,
     entries: BTreeMap<SocketAddr, Entry>,
     probes: FuturesUnordered<BoxFuture<'static, Probed>>,
-    known: Known,
+    known: KnownSockets,
     resolve_now: Arc<Notify>,
     generation: u64,
     log: PeerLog,
     clock: Arc<dyn Clock>,
 }
 
-enum Turn {
+enum DriverEvent {
     Over,
     Resolved(Answers),
     Probed(Probed),
@@ -68,7 +68,7 @@ impl PeersDriver {
             times: ProbeTimes::default(),
             log: PeerLog::new(service, &addresses, Arc::clone(&clock)),
             clock,
-            known: Known::new(service, Arc::clone(&addresses)),
+            known: KnownSockets::new(service, Arc::clone(&addresses)),
             addresses,
             keys,
             published,
@@ -93,25 +93,25 @@ impl PeersDriver {
         let mut shutdown = pin!(shutdown);
         let mut resolving = pin!(self.resolve_after(Duration::ZERO));
         loop {
-            let turn = tokio::select! {
-                () = &mut shutdown => Turn::Over,
-                answers = &mut resolving => Turn::Resolved(answers),
-                Some(probed) = self.probes.next() => Turn::Probed(probed),
-                () = changed(self.keys.as_mut()) => Turn::NewKeys,
-                () = self.feed.flush(), if self.feed.is_behind() => Turn::Fed,
-                () = self.warm_up.step() => Turn::WarmedUp,
+            let event = tokio::select! {
+                () = &mut shutdown => DriverEvent::Over,
+                answers = &mut resolving => DriverEvent::Resolved(answers),
+                Some(probed) = self.probes.next() => DriverEvent::Probed(probed),
+                () = changed(self.keys.as_mut()) => DriverEvent::NewKeys,
+                () = self.feed.flush(), if self.feed.is_behind() => DriverEvent::Fed,
+                () = self.warm_up.step() => DriverEvent::WarmedUp,
             };
-            match turn {
-                Turn::Over => return,
-                Turn::Resolved(answers) => {
+            match event {
+                DriverEvent::Over => return,
+                DriverEvent::Resolved(answers) => {
                     self.known.learn(answers);
                     self.follow_addresses();
                     self.publish_conditions();
                     resolving.set(self.resolve_after(self.resolve_pause()));
                 }
-                Turn::Probed(probed) => self.learn(&probed),
-                Turn::NewKeys => self.renew_all(),
-                Turn::Fed | Turn::WarmedUp => {}
+                DriverEvent::Probed(probed) => self.learn(&probed),
+                DriverEvent::NewKeys => self.renew_all(),
+                DriverEvent::Fed | DriverEvent::WarmedUp => {}
             }
         }
     }

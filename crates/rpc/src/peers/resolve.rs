@@ -51,14 +51,14 @@ async fn resolve(address: &Address) -> io::Result<BTreeSet<SocketAddr>> {
 }
 
 /// Known sockets of each address: a look-up that fails changes nothing.
-pub(super) struct Known {
+pub(super) struct KnownSockets {
     service: &'static str,
     addresses: Arc<[Address]>,
     sockets: Vec<BTreeSet<SocketAddr>>,
     outages: Vec<Outage>,
 }
 
-impl Known {
+impl KnownSockets {
     pub(super) fn new(service: &'static str, addresses: Arc<[Address]>) -> Self {
         Self {
             service,
@@ -113,7 +113,7 @@ mod tests {
     fn a_failed_look_up_forgets_nothing() {
         let addresses: Arc<[Address]> = ["a:1".parse().unwrap(), "b:2".parse().unwrap()].into();
         let socket = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let mut known = Known::new("test", addresses);
+        let mut known = KnownSockets::new("test", addresses);
         known.learn(vec![
             Ok([socket(1)].into()),
             Ok([socket(1), socket(2)].into()),

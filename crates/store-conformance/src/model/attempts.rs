@@ -126,7 +126,7 @@ impl Model {
             self.insert(completion.retry_run, name.clone(), input, wait);
         }
         self.follow(&name, task_after);
-        let looked = self.look_again(&name);
+        let looked = self.reevaluate(&name);
         let queued = self.runs.values();
         let queued = queued.filter(|run| run.task == name && run.status == RunStatus::Queued);
         let next_due = queued.map(|run| run.due).min();
@@ -211,7 +211,7 @@ impl Model {
     }
 
     /// By id of the run.
-    pub fn take_back_all(&mut self) -> Vec<Requeued> {
+    pub fn reclaim_all(&mut self) -> Vec<Requeued> {
         let now = self.now;
         let newer: BTreeSet<_> = self
             .tasks

@@ -170,7 +170,7 @@ impl Model {
         self.workers.clear();
         self.leader.holder = None;
         self.leader.incarnation = None;
-        let mut requeued = self.take_back_all();
+        let mut requeued = self.reclaim_all();
         for run in self.runs.values_mut() {
             if run.status != RunStatus::Queued {
                 continue;

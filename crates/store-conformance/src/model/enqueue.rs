@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cts_core::runs::{
-    Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    forgets_attempts, may_enqueue,
+    EnqueueDecision, QueuedApply, RequestState, RunKind, RunStatus, TaskRuns, WantedApply,
+    decide_enqueue, forgets_attempts, may_enqueue,
 };
 use cts_core::{Loss, RunId, TaskName, losses_text};
 
@@ -36,15 +36,15 @@ impl Model {
             losses: Vec::new(),
             refused: None,
         };
-        let asked = self.asked(request);
+        let state = self.request_state(request);
         let may = |task: &&ModelTask| {
             let stored = &task.stored;
-            may_enqueue(stored.phase, stored.spec.enabled, request.kind, asked)
+            may_enqueue(stored.phase, stored.spec.enabled, request.kind, state)
         };
         let Some(task) = self.tasks.get(&request.task).filter(may) else {
             return answer;
         };
-        let requested = asked == Asked::Open;
+        let requested = state == RequestState::Open;
         if !request.kind.applies() {
             return self.enqueue_beside(request, requested, answer);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{Accompanied, Asked, RunKind};
+use cts_core::runs::{Accompanied, RequestState, RunKind};
 use cts_core::{RunId, TaskName, TaskOrigin, TaskPhase};
 
 use super::{Model, ModelRequest, ModelTask};
@@ -104,21 +104,21 @@ impl Model {
     }
 
     pub(super) fn accompanied(&self, request: &EnqueueRequest) -> Option<Accompanied> {
-        let asked = self.requests.get(&request.run);
-        asked
-            .filter(|asked| asked.task == request.task)?
+        let stored = self.requests.get(&request.run);
+        stored
+            .filter(|stored| stored.task == request.task)?
             .accompanies
     }
 
-    pub(super) fn asked(&self, request: &EnqueueRequest) -> Asked {
+    pub(super) fn request_state(&self, request: &EnqueueRequest) -> RequestState {
         if self.runs.get(&request.run).is_some_and(|run| run.requested) {
-            return Asked::Queued;
+            return RequestState::Queued;
         }
-        let asked = self.requests.get(&request.run);
-        match asked.filter(|asked| asked.task == request.task) {
-            None => Asked::Nobody,
-            Some(asked) if asked.refused.is_none() => Asked::Open,
-            Some(_) => Asked::Refused,
+        let stored = self.requests.get(&request.run);
+        match stored.filter(|stored| stored.task == request.task) {
+            None => RequestState::None,
+            Some(stored) if stored.refused.is_none() => RequestState::Open,
+            Some(_) => RequestState::Refused,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// An attempt has ended.
-    pub(super) fn look_again(&mut self, name: &TaskName) -> bool {
+    pub(super) fn reevaluate(&mut self, name: &TaskName) -> bool {
         let Some(task) = self.tasks.get(name) else {
             return false;
         };
@@ -73,12 +73,12 @@ impl Model {
         let Some((losses, counts)) = task.held.clone() else {
             return Some(false);
         };
-        let hold = Blocked {
+        let blocked = Blocked {
             since: DateTime::default(),
             losses,
             counts,
         };
-        let baseline = self.baseline(task).release(&hold);
+        let baseline = self.baseline(task).release(&blocked);
         let task = self.tasks.get_mut(name)?;
         (task.applied_instances, task.released) = (baseline.applied, baseline.released);
         task.held = None;

@@ -38,7 +38,7 @@ impl<F: Fixture> Scene<F> {
     /// Creates an enabled task over the API, without an apply.
     pub(crate) async fn created(&self, name: &str) {
         let run = self.draft(name, RunKind::Check).await;
-        let lease = self.carried_out(run, "created").await;
+        let lease = self.lease_requested(run, "created").await;
         self.checked(&lease).await;
         let stored = self.stored(name).await.expect("the task is there");
         assert_eq!(stored.phase, TaskPhase::Ready);
@@ -189,7 +189,7 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Queues a requested run, as the leader does.
-    pub(crate) async fn carry_out(&self, run: RunId, text: &str) -> Enqueued {
+    pub(crate) async fn enqueue_requested(&self, run: RunId, text: &str) -> Enqueued {
         let request = self.request_of(run, text).await;
         let enqueued = self.request_all(vec![request]).await.remove(0);
         assert!(
@@ -204,8 +204,8 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Queues a requested run and leases it; nothing else may be due.
-    pub(crate) async fn carried_out(&self, run: RunId, text: &str) -> Lease {
-        self.carry_out(run, text).await;
+    pub(crate) async fn lease_requested(&self, run: RunId, text: &str) -> Lease {
+        self.enqueue_requested(run, text).await;
         let lease = self.lease().await;
         assert_eq!(lease.run, run);
         lease

@@ -54,7 +54,7 @@ impl<F: Fixture> Walk<F> {
             assert_eq!(state.enabled, task.stored.spec.enabled);
             let status = TaskStatus::derive(expected.iter().map(|event| event.success));
             assert_eq!(state.status, status, "{}", self.story());
-            let held = state.held.map(|hold| (hold.losses, hold.counts));
+            let held = state.held.map(|blocked| (blocked.losses, blocked.counts));
             assert_eq!(held, task.held, "{}", self.story());
         }
         let live = |run: &RunStatus| matches!(run, RunStatus::Queued | RunStatus::Running);

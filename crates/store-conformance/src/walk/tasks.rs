@@ -133,7 +133,7 @@ impl<F: Fixture> Walk<F> {
     }
 
     /// Queues a requested run, as a leader does that may still have a request that is over.
-    pub(super) async fn carry_out(&mut self) {
+    pub(super) async fn enqueue_requested(&mut self) {
         let run = self.some_request();
         let Some(known) = self.model.requests.get(&run).cloned() else {
             return;
@@ -153,7 +153,8 @@ impl<F: Fixture> Walk<F> {
             fails: None,
         };
         let epoch = self.some_epoch();
-        self.trace.push(format!("carry out {epoch} {request:?}"));
+        self.trace
+            .push(format!("enqueue requested {epoch} {request:?}"));
         self.requests = vec![request.clone()];
         let leads = self.model.leads(epoch);
         let expected = leads.then(|| self.model.enqueue(&request));
@@ -168,7 +169,7 @@ impl<F: Fixture> Walk<F> {
         self.trace.push(format!("release {name}"));
         let expected = self.model.release(&name).ok_or(TaskError::Unknown);
         let released = self.scene.store().release_task(&name, None).await;
-        self.compare_answers(released.map(|hold| hold.is_some()), expected);
+        self.compare_answers(released.map(|blocked| blocked.is_some()), expected);
     }
 
     pub(super) async fn refuse(&mut self) {

@@ -187,7 +187,7 @@ impl Database {
         let running = self.model.runs.iter();
         let running = running.filter(|(_, run)| run.status == RunStatus::Running);
         let before: Vec<_> = running.map(|(id, run)| (*id, run.attempts)).collect();
-        let each: Vec<_> = before.iter().map(|_| self.take_back()).collect();
+        let each: Vec<_> = before.iter().map(|_| self.expired_leases()).collect();
         for lost in self.model.reap(&each) {
             let counted =
                 before.contains(&(lost.run, attempts(&self.model, lost.run).unwrap_or(0)));
@@ -240,7 +240,7 @@ impl Database {
 
     fn complete(&mut self, word: Word, outcome: AttemptOutcome, checker: &mut Checker) -> Answer {
         let lease = self.lease(word);
-        let ids = self.take_back();
+        let ids = self.expired_leases();
         let completed = self.model.complete(&Completion {
             run: word.run,
             holder: lease.holder,
@@ -319,7 +319,7 @@ impl Database {
         lease
     }
 
-    fn take_back(&mut self) -> ExpiredLeases {
+    fn expired_leases(&mut self) -> ExpiredLeases {
         self.ids += 2;
         ExpiredLeases {
             event: EventId::from_uuid(Uuid::from_u128(self.ids)),

@@ -19,16 +19,16 @@ use crate::worker::{Reply, WorkerInput};
 /// How long a scheduler waits for a run before it answers a worker without one.
 const LONG_POLL: Duration = Duration::from_secs(4);
 /// How long it waits for the answer to a statement.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub(crate) enum SchedulerInput {
     Tick,
     /// A watcher shows the inputs of all tasks.
     Shown(Vec<InputNumber>),
-    Asked(Caller, Request),
+    Called(Caller, Request),
     /// Looks for a run again, for a call that still waits.
-    LookAgain(Caller),
+    AcquireAgain(Caller),
     /// The database's answer.
     Answered(Context, Answer),
 }
@@ -161,7 +161,7 @@ impl Simulation {
         match input {
             SchedulerInput::Tick => self.tick(process),
             SchedulerInput::Shown(inputs) => self.scheduler(process).show(&inputs),
-            SchedulerInput::Asked(caller, request) => {
+            SchedulerInput::Called(caller, request) => {
                 let arrived = self.reading(process);
                 let caller = Caller { arrived, ..caller };
                 match request {
@@ -175,7 +175,7 @@ impl Simulation {
                     }
                 }
             }
-            SchedulerInput::LookAgain(caller) => self.look(process, caller),
+            SchedulerInput::AcquireAgain(caller) => self.look(process, caller),
             SchedulerInput::Answered(context, answer) => self.answered(process, context, answer),
         }
     }
@@ -223,7 +223,7 @@ impl Simulation {
                 let waited = self.reading(process).saturating_sub(caller.arrived);
                 if waited < LONG_POLL {
                     let at = self.now + self.random.between(200, 800) * MILLISECOND;
-                    let input = ProcessInput::Scheduler(SchedulerInput::LookAgain(caller));
+                    let input = ProcessInput::Scheduler(SchedulerInput::AcquireAgain(caller));
                     return self.later(process, at, input);
                 }
                 Reply::Nothing
@@ -238,7 +238,7 @@ impl Simulation {
     }
 
     /// How long a worker waits for an answer to a request for work.
-    pub(crate) fn acquire_patience() -> Duration {
-        LONG_POLL + PATIENCE
+    pub(crate) fn acquire_timeout() -> Duration {
+        LONG_POLL + STATEMENT_TIMEOUT
     }
 }

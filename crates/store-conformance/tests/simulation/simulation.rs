@@ -140,9 +140,9 @@ impl Simulation {
     pub(crate) fn run(mut self) -> Outcome {
         // A minute's wait after a failure, then leases that end and attempts, with plenty to spare.
         // Waits for the database's clock are longer when it was set back.
-        let patience =
+        let timeout =
             60 * SECOND + 2 * JUMP + 4 * self.plan.longest_life() + 8 * self.plan.longest_work;
-        let end = self.plan.calm_from + patience + 60 * SECOND;
+        let end = self.plan.calm_from + timeout + 60 * SECOND;
         while let Some((at, event)) = self.agenda.take() {
             self.now = at;
             self.events += 1;

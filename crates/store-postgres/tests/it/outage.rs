@@ -56,7 +56,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
     }
 }
 
-pub(crate) fn take_backs(most: usize) -> Vec<ExpiredLeases> {
+pub(crate) fn expired_leases(most: usize) -> Vec<ExpiredLeases> {
     let each = (0..most).map(|_| ExpiredLeases {
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: RunId::from_uuid(Uuid::now_v7()),

@@ -17,7 +17,7 @@ use futures::future::join_all;
 use tokio::time::timeout;
 
 use crate::fixture::{PostgresFixture, execute, migrated, number, settings};
-use crate::outage::{applied, claim, lead, member, request, take_backs};
+use crate::outage::{applied, claim, expired_leases, lead, member, request};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -113,7 +113,7 @@ async fn parallel_workers_of_two_stores_never_have_a_task_twice() {
                 return;
             }
             queue(round).await;
-            one.reap(leader, &take_backs(4)).await.unwrap();
+            one.reap(leader, &expired_leases(4)).await.unwrap();
             other.prune(Retention::of_any_age(2)).await.unwrap();
         }
     };

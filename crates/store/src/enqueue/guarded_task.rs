@@ -80,8 +80,8 @@ impl GuardedTask {
 
     /// Values to store after a release: what blocked the task, and the baseline.
     pub fn release(self) -> Option<(Blocked, Baseline)> {
-        let hold = self.held?;
-        let baseline = self.baseline.release(&hold);
-        Some((hold, baseline))
+        let blocked = self.held?;
+        let baseline = self.baseline.release(&blocked);
+        Some((blocked, baseline))
     }
 }

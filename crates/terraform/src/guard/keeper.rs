@@ -86,14 +86,14 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// Every directory that was ever reported to the guard; `None` for released directories.
-    holds: BTreeMap<PathBuf, Option<Hold>>,
+    deadlines: BTreeMap<PathBuf, Option<Deadlines>>,
     /// Directories whose newest deadline the guard does not have yet.
     untold: BTreeSet<PathBuf>,
     pipe: Option<LinePipe>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Hold {
+struct Deadlines {
     act_at: Instant,
     kill_by: Instant,
     interrupted: bool,
@@ -128,28 +128,28 @@ impl Guard {
     /// To be called before Terraform is started, and again with each renewal. A healthy worker stops its
     /// Terraform itself, so `stop_at` should be a little later than the worker's own stop: a second interrupt
     /// makes Terraform give up without releasing its lock.
-    pub fn hold(&self, directory: &TaskDirectory, stop_at: Instant, kill_by: Instant) {
-        let hold = Hold {
+    pub fn allow(&self, directory: &TaskDirectory, stop_at: Instant, kill_by: Instant) {
+        let deadlines = Deadlines {
             act_at: stop_at,
             kill_by,
             interrupted: false,
         };
-        self.say(directory, Some(hold));
+        self.say(directory, Some(deadlines));
     }
 
     /// The worker has begun to stop Terraform in `directory` itself, and the guard does not interrupt
     /// Terraform again; from `terminate_at` on the guard terminates, and kills in time for `kill_by`. If the
     /// worker dies and more time is left than a gentle stop takes, the guard does this earlier.
     pub fn interrupted(&self, directory: &TaskDirectory, terminate_at: Instant, kill_by: Instant) {
-        let hold = Hold {
+        let deadlines = Deadlines {
             act_at: terminate_at,
             kill_by,
             interrupted: true,
         };
-        self.say(directory, Some(hold));
+        self.say(directory, Some(deadlines));
     }
 
-    /// Terraform does not run in `directory` any more, and is not going to before the next [`Guard::hold`].
+    /// Terraform does not run in `directory` any more, and is not going to before the next [`Guard::allow`].
     /// The guard does not touch processes that Terraform's provisioners have left there.
     pub fn release(&self, directory: &TaskDirectory) {
         self.say(directory, None);
@@ -161,9 +161,11 @@ impl Guard {
         state.pipe.is_some() && state.untold.is_empty()
     }
 
-    fn say(&self, directory: &TaskDirectory, hold: Option<Hold>) {
+    fn say(&self, directory: &TaskDirectory, deadlines: Option<Deadlines>) {
         let mut state = self.shared.lock();
-        state.holds.insert(directory.path().to_owned(), hold);
+        state
+            .deadlines
+            .insert(directory.path().to_owned(), deadlines);
         state.untold.insert(directory.path().to_owned());
         if state.send() != WriteOutcome::Whole {
             self.shared.stuck.notify_one();
@@ -191,8 +193,8 @@ impl State {
             let Some(directory) = self.untold.pop_first() else {
                 return WriteOutcome::Whole;
             };
-            let hold = self.holds.get(&directory).copied().flatten();
-            if pipe.write(&line(directory, hold).to_string()) == WriteOutcome::Broken {
+            let deadlines = self.deadlines.get(&directory).copied().flatten();
+            if pipe.write(&line(directory, deadlines).to_string()) == WriteOutcome::Broken {
                 return WriteOutcome::Broken;
             }
         }
@@ -201,25 +203,25 @@ impl State {
     /// Switches to the pipe of a new guard.
     fn turn_to(&mut self, pipe: LinePipe) {
         self.pipe = Some(pipe);
-        self.untold = self.holds.keys().cloned().collect();
+        self.untold = self.deadlines.keys().cloned().collect();
     }
 }
 
-fn line(directory: PathBuf, hold: Option<Hold>) -> Line {
+fn line(directory: PathBuf, deadlines: Option<Deadlines>) -> Line {
     let now = Instant::now();
-    match hold {
+    match deadlines {
         None => Line::Release { directory },
-        Some(hold) => {
-            let act_in = hold.act_at.saturating_duration_since(now);
-            let gone_in = hold.kill_by.saturating_duration_since(now);
-            if hold.interrupted {
+        Some(deadlines) => {
+            let act_in = deadlines.act_at.saturating_duration_since(now);
+            let gone_in = deadlines.kill_by.saturating_duration_since(now);
+            if deadlines.interrupted {
                 Line::Interrupted {
                     directory,
                     terminate_in: act_in,
                     gone_in,
                 }
             } else {
-                Line::Hold {
+                Line::Allow {
                     directory,
                     stop_in: act_in,
                     gone_in,

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
     /// `hold <until the stop begins> <until gone> <directory>`: Terraform may run in a directory.
-    Hold {
+    Allow {
         directory: PathBuf,
         stop_in: Duration,
         gone_in: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct UnknownLine;
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hold {
+            Self::Allow {
                 directory,
                 stop_in,
                 gone_in,
@@ -67,7 +67,7 @@ impl Line {
     pub(crate) fn parse(text: &str) -> Result<Self, UnknownLine> {
         let mut words = text.split(' ');
         let line = match words.next() {
-            Some("hold") => Self::Hold {
+            Some("hold") => Self::Allow {
                 stop_in: duration(words.next())?,
                 gone_in: duration(words.next())?,
                 directory: path(words.next())?,
@@ -143,13 +143,13 @@ mod tests {
 
     #[test]
     fn a_line_reads_as_agreed() {
-        let hold = Line::Hold {
+        let line = Line::Allow {
             directory: "/srv/sync tasks/ä\n".into(),
             stop_in: Duration::from_secs(15),
             gone_in: Duration::from_secs(29),
         };
         assert_eq!(
-            hold.to_string(),
+            line.to_string(),
             "hold 15000 29000 /srv/sync%20tasks/%c3%a4%0a"
         );
         assert_eq!(Line::parse("end"), Ok(Line::End));
@@ -187,7 +187,7 @@ mod tests {
             let directory = PathBuf::from(OsString::from_vec(bytes));
             let (first, second) = (Duration::from_millis(first), Duration::from_millis(second));
             let line = match kind {
-                0 => Line::Hold { directory, stop_in: first, gone_in: second },
+                0 => Line::Allow { directory, stop_in: first, gone_in: second },
                 1 => Line::Interrupted { directory, terminate_in: first, gone_in: second },
                 _ => Line::Release { directory },
             };

@@ -46,7 +46,7 @@ pub(crate) struct Due {
 pub(crate) struct Watch {
     stop: StopPolicy,
     unknown_grace: Duration,
-    holds: BTreeMap<PathBuf, Hold>,
+    deadlines: BTreeMap<PathBuf, Deadlines>,
     /// Directories in which no Terraform is left; processes that still run there were meant to outlive it.
     released: BTreeSet<PathBuf>,
     stops: BTreeMap<PathBuf, Stop>,
@@ -66,7 +66,7 @@ enum Worker {
 
 /// Until when Terraform may run in a directory.
 #[derive(Debug, Clone, Copy)]
-struct Hold {
+struct Deadlines {
     act_at: Instant,
     kill_by: Instant,
     interrupted: bool,
@@ -84,16 +84,19 @@ struct Stop {
 }
 
 impl Stop {
-    fn begin(now: Instant, policy: StopPolicy, hold: Hold) -> Self {
+    fn begin(now: Instant, policy: StopPolicy, deadlines: Deadlines) -> Self {
         let mut course = StopSequence::new(policy);
-        course.hurry(Duration::ZERO, hold.kill_by.saturating_duration_since(now));
-        if hold.interrupted {
-            course.terminate_by(hold.act_at.saturating_duration_since(now));
+        course.hurry(
+            Duration::ZERO,
+            deadlines.kill_by.saturating_duration_since(now),
+        );
+        if deadlines.interrupted {
+            course.terminate_by(deadlines.act_at.saturating_duration_since(now));
         }
         Self {
             begun: now,
             course,
-            interrupted: hold.interrupted,
+            interrupted: deadlines.interrupted,
             taken: BTreeMap::new(),
         }
     }
@@ -104,7 +107,7 @@ impl Watch {
         Self {
             stop,
             unknown_grace,
-            holds: BTreeMap::new(),
+            deadlines: BTreeMap::new(),
             released: BTreeSet::new(),
             stops: BTreeMap::new(),
             worker: Worker::AtWork,
@@ -116,7 +119,7 @@ impl Watch {
     /// Takes a line that the worker sent at `now`.
     pub(crate) fn hear(&mut self, line: Line, now: Instant) {
         let (directory, act_in, gone_in, interrupted) = match line {
-            Line::Hold {
+            Line::Allow {
                 directory,
                 stop_in,
                 gone_in,
@@ -127,7 +130,7 @@ impl Watch {
                 gone_in,
             } => (directory, terminate_in, gone_in, true),
             Line::Release { directory } => {
-                self.holds.remove(&directory);
+                self.deadlines.remove(&directory);
                 self.stops.remove(&directory);
                 self.released.insert(directory);
                 return;
@@ -137,19 +140,19 @@ impl Watch {
                 return;
             }
         };
-        let hold = Hold {
+        let deadlines = Deadlines {
             act_at: now + act_in.min(LONGEST),
             kill_by: now + gone_in.min(LONGEST),
             interrupted,
         };
-        if hold.act_at > now && !interrupted {
+        if deadlines.act_at > now && !interrupted {
             self.stops.remove(&directory);
         } else if let Some(stop) = self.stops.get_mut(&directory) {
-            let gone_at = hold.kill_by.saturating_duration_since(stop.begun);
+            let gone_at = deadlines.kill_by.saturating_duration_since(stop.begun);
             stop.course.hurry(now.duration_since(stop.begun), gone_at);
         }
         self.released.remove(&directory);
-        self.holds.insert(directory, hold);
+        self.deadlines.insert(directory, deadlines);
     }
 
     /// The worker's end of the pipe was closed at `now`.
@@ -157,10 +160,10 @@ impl Watch {
         if self.worker == Worker::AtWork {
             self.worker = Worker::Gone;
         }
-        for (directory, hold) in &self.holds {
+        for (directory, deadlines) in &self.deadlines {
             self.stops
                 .entry(directory.clone())
-                .or_insert_with(|| Stop::begin(now, self.stop, *hold));
+                .or_insert_with(|| Stop::begin(now, self.stop, *deadlines));
         }
         self.nothing_since = None;
         self.last_look = None;
@@ -174,10 +177,10 @@ impl Watch {
     /// The moment of the next scan; `None` if nothing is to be looked for.
     pub(crate) fn next_look(&self, now: Instant) -> Option<Instant> {
         let next_expiry = self
-            .holds
+            .deadlines
             .iter()
-            .filter(|(directory, _hold)| !self.stops.contains_key(*directory))
-            .map(|(_directory, hold)| hold.act_at)
+            .filter(|(directory, _deadlines)| !self.stops.contains_key(*directory))
+            .map(|(_directory, deadlines)| deadlines.act_at)
             .min();
         if self.stops.is_empty() && !self.is_alone() {
             return next_expiry;
@@ -204,9 +207,9 @@ impl Watch {
     /// that are due.
     pub(crate) fn check(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
         self.last_look = Some(now);
-        for (directory, hold) in &self.holds {
-            if hold.act_at <= now && !self.stops.contains_key(directory) {
-                let stop = Stop::begin(now, self.stop, *hold);
+        for (directory, deadlines) in &self.deadlines {
+            if deadlines.act_at <= now && !self.stops.contains_key(directory) {
+                let stop = Stop::begin(now, self.stop, *deadlines);
                 self.stops.insert(directory.clone(), stop);
                 self.nothing_since = None;
             }
@@ -214,12 +217,12 @@ impl Watch {
         if self.worker == Worker::Gone {
             for MarkedGroup { directory, .. } in found {
                 if !self.stops.contains_key(directory) && !self.released.contains(directory) {
-                    let hold = Hold {
+                    let deadlines = Deadlines {
                         act_at: now,
                         kill_by: now + self.unknown_grace,
                         interrupted: false,
                     };
-                    let stop = Stop::begin(now, self.stop, hold);
+                    let stop = Stop::begin(now, self.stop, deadlines);
                     self.stops.insert(directory.clone(), stop);
                 }
             }

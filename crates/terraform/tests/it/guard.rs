@@ -149,9 +149,9 @@ async fn a_released_directory_is_not_touched() {
     let (guard, keeper) = start_guard(&id);
     let work = async {
         let now = Instant::now();
-        guard.hold(&released, now + SECOND / 4, now + SECOND / 2);
+        guard.allow(&released, now + SECOND / 4, now + SECOND / 2);
         guard.release(&released);
-        guard.hold(&held, now + SECOND / 2, now + 2 * SECOND);
+        guard.allow(&held, now + SECOND / 2, now + 2 * SECOND);
         held_life.hear_its_stop().await;
     };
     kept(keeper, work).await;
@@ -173,7 +173,7 @@ async fn a_hold_that_is_renewed_lets_terraform_run() {
     let renew_twice_and_stop = async {
         for _ in 0..2 {
             let now = Instant::now();
-            guard.hold(&directory, now + SECOND, now + 2 * SECOND);
+            guard.allow(&directory, now + SECOND, now + 2 * SECOND);
             sleep(SECOND / 2).await;
         }
         assert!(life.is_quiet());
@@ -196,7 +196,7 @@ async fn outlive_guard(name: &str, lose: impl AsyncFnOnce(&Guard, Pid)) {
     let (guard, keeper) = start_guard(&id);
     let work = async {
         let now = Instant::now();
-        guard.hold(&directory, now + 5 * SECOND, now + 8 * SECOND);
+        guard.allow(&directory, now + 5 * SECOND, now + 8 * SECOND);
         let first = new_guard(&id, &[]).await;
         lose(&guard, first).await;
         let second = new_guard(&id, &[first]).await;
@@ -225,7 +225,7 @@ async fn a_guard_that_does_not_listen_has_a_successor() {
         let parent = std::path::Path::new("/a/directory/with/a/name/of/some/length");
         for number in 0..5_000 {
             let directory = TaskDirectory::new(number.to_string(), parent);
-            guard.hold(&directory, far, far);
+            guard.allow(&directory, far, far);
         }
         assert!(begun.elapsed() < SECOND, "nobody waits for the guard");
         assert!(!guard.is_standing());
@@ -245,7 +245,7 @@ async fn signals_to_the_group_of_a_guard_do_not_end_it() {
     let (guard, keeper) = start_guard(&id);
     let work = async {
         let now = Instant::now();
-        guard.hold(&directory, now + SECOND / 4, now + 20 * SECOND);
+        guard.allow(&directory, now + SECOND / 4, now + 20 * SECOND);
         let process = new_guard(&id, &[]).await;
         // The guard is at work, so it has blocked the signals.
         life.hear("interrupted").await;
@@ -253,7 +253,7 @@ async fn signals_to_the_group_of_a_guard_do_not_end_it() {
             kill(process, signal).unwrap();
         }
         let now = Instant::now();
-        guard.hold(&directory, now, now + SECOND);
+        guard.allow(&directory, now, now + SECOND);
         life.hear_its_end().await;
         assert_eq!(guards_of(&id), [process]);
     };

@@ -34,7 +34,7 @@ async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
     let (mut plan, output) = saved;
     assert!(output.changes_present);
     assert_eq!(mode(&file), 0o600);
-    plan.hold().unwrap();
+    plan.take_from_disk().unwrap();
     assert!(!file.exists());
     plan.write_back().unwrap();
     assert_eq!(mode(&file), 0o600);

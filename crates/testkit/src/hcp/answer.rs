@@ -5,7 +5,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-use super::call::{Refusal, Reply};
+use super::call::{RefusedCall, Reply};
 use super::rates::Allowance;
 
 pub(super) const JSON_API: &str = "application/vnd.api+json";
@@ -34,7 +34,7 @@ pub(super) fn reply(reply: &Reply) -> Response<Body> {
     response
 }
 
-pub(super) fn refusal(refusal: &Refusal) -> Response<Body> {
+pub(super) fn refusal(refusal: &RefusedCall) -> Response<Body> {
     bytes(refusal.status, JSON_API, refusal.document().to_string())
 }
 

@@ -11,7 +11,7 @@ mod tags;
 mod variables;
 mod workspaces;
 
-use super::call::{Answered, Call, Refusal};
+use super::call::{Answered, Call, RefusedCall};
 use super::model::Model;
 use super::settings::ORGANIZATION;
 pub(super) use configurations::{finish as finish_upload, upload as upload_configuration};
@@ -22,7 +22,7 @@ pub(super) fn answer(model: &mut Model, call: &Call<'_>) -> Answered {
     if let ["organizations", organization, ..] = call.path.as_slice()
         && *organization != ORGANIZATION
     {
-        return Err(Refusal::not_found());
+        return Err(RefusedCall::not_found());
     }
     match (call.method.as_str(), call.path.as_slice()) {
         ("GET", ["ping"]) => Ok(organizations::ping()),
@@ -31,7 +31,9 @@ pub(super) fn answer(model: &mut Model, call: &Call<'_>) -> Answered {
         ("GET", ["organizations", _, "workspaces"]) => Ok(workspaces::list(model, call)),
         ("POST", ["organizations", _, "workspaces"]) => workspaces::create(model, call),
         (_, ["organizations", _, "workspaces", name, rest @ ..]) => {
-            let known = model.workspace_named(name).ok_or_else(Refusal::not_found)?;
+            let known = model
+                .workspace_named(name)
+                .ok_or_else(RefusedCall::not_found)?;
             let id = known.id.clone();
             workspace(model, call, &id, rest)
         }
@@ -52,14 +54,14 @@ pub(super) fn answer(model: &mut Model, call: &Call<'_>) -> Answered {
         ("POST", ["policy-checks", id, "actions", "override"]) => {
             policies::override_failed(model, id)
         }
-        _ => Err(Refusal::not_found()),
+        _ => Err(RefusedCall::not_found()),
     }
 }
 
 /// Answers a call below a workspace.
 fn workspace(model: &mut Model, call: &Call<'_>, id: &str, rest: &[&str]) -> Answered {
     if model.workspace(id).is_none() {
-        return Err(Refusal::not_found());
+        return Err(RefusedCall::not_found());
     }
     match (call.method.as_str(), rest) {
         ("GET", []) => workspaces::get(model, call, id),
@@ -80,6 +82,6 @@ fn workspace(model: &mut Model, call: &Call<'_>, id: &str, rest: &[&str]) -> Ans
         ("GET", ["runs"]) => Ok(runs::list(model, call, id)),
         ("GET", ["current-state-version"]) => states::current(model, call, id),
         ("POST", ["state-versions"]) => states::create(model, call, id),
-        _ => Err(Refusal::not_found()),
+        _ => Err(RefusedCall::not_found()),
     }
 }

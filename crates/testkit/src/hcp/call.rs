@@ -16,7 +16,7 @@ pub(super) struct Call<'a> {
 }
 
 /// Answer to a call: done or refused.
-pub(super) type Answered = Result<Reply, Refusal>;
+pub(super) type Answered = Result<Reply, RefusedCall>;
 
 #[derive(Debug)]
 pub(super) struct Reply {
@@ -47,14 +47,14 @@ impl Reply {
 
 /// A refused call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct RefusedCall {
     pub(super) status: StatusCode,
     title: &'static str,
     detail: String,
     pointer: Option<String>,
 }
 
-impl Refusal {
+impl RefusedCall {
     fn new(status: StatusCode, title: &'static str, detail: impl Into<String>) -> Self {
         Self {
             status,
@@ -126,10 +126,10 @@ impl Call<'_> {
     }
 
     /// Attributes of the document of that type.
-    pub(super) fn attributes(&self, kind: &str) -> Result<Map<String, Value>, Refusal> {
+    pub(super) fn attributes(&self, kind: &str) -> Result<Map<String, Value>, RefusedCall> {
         let data = &self.body["data"];
         if data["type"] != kind {
-            return Err(Refusal::invalid("type", format!("Type must be {kind}")));
+            return Err(RefusedCall::invalid("type", format!("Type must be {kind}")));
         }
         Ok(data["attributes"].as_object().cloned().unwrap_or_default())
     }
@@ -140,11 +140,11 @@ impl Call<'_> {
     }
 
     /// Refuses a caller without a right, and hides that there is something.
-    pub(super) fn needs(&self, right: Right) -> Result<(), Refusal> {
+    pub(super) fn needs(&self, right: Right) -> Result<(), RefusedCall> {
         if self.caller.may(right) {
             Ok(())
         } else {
-            Err(Refusal::not_found())
+            Err(RefusedCall::not_found())
         }
     }
 

@@ -205,7 +205,7 @@ fn stopped(run: &Run) -> Option<Phase> {
     match run.cancel {
         _ if run.status.is_end() => Some(run.status),
         Cancel::Not => None,
-        Cancel::Asked(_) => Some(Phase::Canceled),
+        Cancel::Requested(_) => Some(Phase::Canceled),
         Cancel::Forced => Some(Phase::ForceCanceled),
     }
 }

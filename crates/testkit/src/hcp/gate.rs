@@ -9,7 +9,7 @@ use axum::http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::call::Refusal;
+use super::call::RefusedCall;
 use super::faults::{FaultKind, HcpRequest, next_fault};
 use super::model::SignedAddresses;
 use super::settings::BASE_PATH;
@@ -119,7 +119,7 @@ fn api(shared: &Arc<Shared>, incoming: &Incoming, path: &str) -> Response<Body> 
         .bearer()
         .and_then(|token| shared.read(|model| model.tokens.get(token).cloned()));
     let Some(caller) = caller else {
-        return answer::refusal(&Refusal::unauthorized());
+        return answer::refusal(&RefusedCall::unauthorized());
     };
     let counted = shared
         .rate
@@ -127,7 +127,7 @@ fn api(shared: &Arc<Shared>, incoming: &Incoming, path: &str) -> Response<Body> 
         .as_mut()
         .map(|rate| rate.count(&caller.name));
     if let Some(allowance) = counted.filter(|allowance| allowance.exceeded) {
-        let refusal = answer::refusal(&Refusal::too_many_requests());
+        let refusal = answer::refusal(&RefusedCall::too_many_requests());
         return answer::limited(refusal, &allowance);
     }
     let answered = readable(incoming).and_then(|()| {
@@ -141,18 +141,18 @@ fn api(shared: &Arc<Shared>, incoming: &Incoming, path: &str) -> Response<Body> 
 }
 
 /// Refuses a body that is not JSON:API.
-fn readable(incoming: &Incoming) -> Result<(), Refusal> {
+fn readable(incoming: &Incoming) -> Result<(), RefusedCall> {
     if incoming.content.is_empty() {
         return Ok(());
     }
     let kind = incoming.parts.headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind != answer::JSON_API {
-        return Err(Refusal::media_type());
+        return Err(RefusedCall::media_type());
     }
     if incoming.body.is_object() {
         Ok(())
     } else {
-        Err(Refusal::bad_request("The body is not a JSON object."))
+        Err(RefusedCall::bad_request("The body is not a JSON object."))
     }
 }

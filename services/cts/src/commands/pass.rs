@@ -35,7 +35,7 @@ use tally::{End, Stage, Tally};
 pub(crate) use terminal::ProgressLines;
 
 /// How often a log without a terminal reports the reason of a wait.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// A pass over `config`'s tasks: with [`StartMode::Once`] each is applied, with [`StartMode::Inspect`] each
 /// is planned, and the state of other instances is not touched. Only the tasks named by `only` run, in that
@@ -170,9 +170,9 @@ impl Follower {
         let changes = self.runs.follow_runs(request).await;
         let mut changes: Streaming<FollowRunsResponse> =
             changes.map_err(|status| lost(&status))?.into_inner();
-        let mut patience = tokio::time::interval(PATIENCE);
-        patience.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        patience.reset();
+        let mut reports = tokio::time::interval(REPORT_EVERY);
+        reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        reports.reset();
         let doing = match self.kind {
             RunKind::Plan => "inspecting all tasks",
             _ => "executing all tasks once through",
@@ -197,7 +197,7 @@ impl Follower {
                     None => return Err(Failure::Call("the scheduler has ended".to_owned())),
                 },
                 Some((task, lines)) = self.written.next() => self.wrote(&task, lines),
-                _ = patience.tick() => self.log_waiting(),
+                _ = reports.tick() => self.log_waiting(),
             }
         }
         self.progress.counts(self.tally.counts(), self.tally.len());

@@ -31,7 +31,7 @@ pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Resu
     let store = Source::named(place, process_env)?;
     store
         .attached(process_env, async |store| {
-            carry_out(store, command, any_module, process_env).await
+            execute(store, command, any_module, process_env).await
         })
         .await
 }
@@ -52,7 +52,7 @@ fn makes_any_module(command: &TokenCommand, process_env: &ProcessEnv) -> Result<
     Ok(config.security.module_sources.is_none())
 }
 
-async fn carry_out(
+async fn execute(
     store: &dyn Store,
     command: TokenCommand,
     any_module: bool,

@@ -26,7 +26,7 @@ use crate::services::host::Host;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::waiting::{Api, Patience, Waiting};
+use crate::services::waiting::{AbsentPeers, Api, Waiting};
 use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
@@ -71,7 +71,7 @@ pub struct StartOptions {
     /// Whether the file was restored from a backup, so that no input counts as applied.
     pub restored: bool,
     /// Treatment of a Consul or a database that cannot be reached.
-    pub patience: Patience,
+    pub absent_peers: AbsentPeers,
 }
 
 /// An instance that is ready to run.
@@ -106,7 +106,7 @@ impl Embedded {
             mode,
             reset_storage,
             restored,
-            patience,
+            absent_peers,
         } = options;
         if restored && config.database.is_some() {
             return Err(Failure::RestoredServer);
@@ -142,10 +142,10 @@ impl Embedded {
             listener,
             tls: tls.clone(),
         });
-        let mut waiting = Waiting::new(config, process_env, patience, api);
+        let mut waiting = Waiting::new(config, process_env, absent_peers, api);
         wiring::log_consul_setup();
         let consul = waiting
-            .until(async || consul_client(config, patience).await)
+            .until(async || consul_client(config, absent_peers).await)
             .await?;
         let entry = match &sockets.api {
             Some(_) => CatalogEntry::new(config, consul.clone()),

@@ -20,7 +20,7 @@ use crate::services::registration::CatalogEntry;
 use crate::services::reload::Parts;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::waiting::{Patience, Waiting};
+use crate::services::waiting::{AbsentPeers, Waiting};
 use crate::services::wiring::{self, Beginning, consul_client};
 
 /// Serves a watcher until `shutdown`.
@@ -35,8 +35,8 @@ pub(crate) async fn run_watcher(
         Host::of_service(config, process_env, grpc, observation, shutdown).await?;
     host.observe();
     wiring::log_consul_setup();
-    let mut waiting = Waiting::new(config, process_env, Patience::Waits, None);
-    let asking = waiting.until(async || consul_client(config, Patience::Waits).await);
+    let mut waiting = Waiting::new(config, process_env, AbsentPeers::Wait, None);
+    let asking = waiting.until(async || consul_client(config, AbsentPeers::Wait).await);
     let Some(consul) = host.unless_ended(Box::pin(asking)).await? else {
         return host.end(None).await;
     };
@@ -75,7 +75,7 @@ pub(crate) async fn run_scheduler(
     let (mut host, grpc) =
         Host::of_service(config, process_env, grpc, observation, shutdown).await?;
     tracing::info!(target: "cli", "initializing controller");
-    let mut waiting = Waiting::new(config, process_env, Patience::Waits, None);
+    let mut waiting = Waiting::new(config, process_env, AbsentPeers::Wait, None);
     let opening = waiting.until(async || Database::open(config, process_env).await);
     let Some(database) = host.unless_ended(Box::pin(opening)).await? else {
         return host.end(None).await;

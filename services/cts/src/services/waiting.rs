@@ -18,13 +18,13 @@ use crate::failure::Failure;
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Treatment of a Consul or a database that cannot be reached at the start.
+/// Reaction of a start to a Consul or a database that cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum AbsentPeers {
     /// The start fails.
-    Ends,
+    Fail,
     /// The start waits, as long as it takes.
-    Waits,
+    Wait,
 }
 
 /// The API during the wait.
@@ -39,7 +39,7 @@ pub(crate) struct Api<'a> {
 pub(crate) struct Waiting<'a> {
     config: &'a Config,
     process_env: &'a ProcessEnv,
-    patience: Patience,
+    absent_peers: AbsentPeers,
     api: Option<Api<'a>>,
     stand_in: Option<StandIn>,
 }
@@ -49,13 +49,13 @@ impl<'a> Waiting<'a> {
     pub(crate) const fn new(
         config: &'a Config,
         process_env: &'a ProcessEnv,
-        patience: Patience,
+        absent_peers: AbsentPeers,
         api: Option<Api<'a>>,
     ) -> Self {
         Self {
             config,
             process_env,
-            patience,
+            absent_peers,
             api,
             stand_in: None,
         }
@@ -103,7 +103,7 @@ impl<'a> Waiting<'a> {
 
     /// The peer that is waited for, and why; `None` if waiting is of no use.
     fn missing(&self, failure: &Failure, is_waiting: bool) -> Option<Missing> {
-        if self.patience == Patience::Ends {
+        if self.absent_peers == AbsentPeers::Fail {
             return None;
         }
         let missing = Missing::of(failure)?;

@@ -45,7 +45,7 @@ use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
-use crate::services::waiting::Patience;
+use crate::services::waiting::AbsentPeers;
 
 /// Where a worker unpacks modules, in its working directory; no task can have the name, for it has a dot.
 const BUNDLES: &str = ".bundles";
@@ -64,17 +64,17 @@ pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Fai
     ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)
 }
 
-/// A client of a Consul that answers and has a leader. With [`Patience::Waits`] Consul is asked once; the caller asks
+/// A client of a Consul that answers and has a leader. With [`AbsentPeers::Wait`] Consul is asked once; the caller asks
 /// again.
 pub(crate) async fn consul_client(
     config: &Config,
-    patience: Patience,
+    absent_peers: AbsentPeers,
 ) -> Result<ConsulClient, Failure> {
     let client = unasked_consul_client(config)?;
     let address = config.consul.address.clone();
-    let leader = match patience {
-        Patience::Ends => client.wait_for_leader().await,
-        Patience::Waits => client.leader().await,
+    let leader = match absent_peers {
+        AbsentPeers::Fail => client.wait_for_leader().await,
+        AbsentPeers::Wait => client.leader().await,
     };
     match leader {
         Ok(Some(_leader)) => Ok(client),

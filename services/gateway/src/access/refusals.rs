@@ -26,9 +26,9 @@ const BATCH: usize = 1_000;
 /// Between two warnings of wrong credentials.
 const WARNING_EVERY: Duration = Duration::from_mins(1);
 
-/// A request, as its record names it.
+/// The parts of a request that its record names.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestSummary {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) address: IpAddr,
@@ -40,9 +40,10 @@ pub(crate) struct Asked {
 pub(super) struct RefusedRequests(Refusals);
 
 impl RefusedRequests {
-    pub(super) fn note(&self, caller: Caller, asked: &Asked, reason: &str) {
-        let request = format!("{} {}", asked.method, asked.uri.path());
-        self.0.note(caller, &request, reason, &asked.id.to_string());
+    pub(super) fn note(&self, caller: Caller, summary: &RequestSummary, reason: &str) {
+        let request = format!("{} {}", summary.method, summary.uri.path());
+        self.0
+            .note(caller, &request, reason, &summary.id.to_string());
     }
 
     pub(super) async fn record(

@@ -82,18 +82,18 @@ pub(crate) async fn serve_connection<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let patience = move || SlowClientTimeout::new(times.rate);
+    let timeout = move || SlowClientTimeout::new(times.rate);
     let (activity, app) = match protocol {
         Protocol::Http1 => (Activity::plain(times.request), app),
         Protocol::Http2 => {
             let activity = Activity::framed(times.request);
             let offers = Arc::clone(activity.offers());
-            let pace = move |answer| ready(paced(answer, &offers, patience()));
+            let pace = move |answer| ready(paced(answer, &offers, timeout()));
             (activity, app.layer(map_response(pace)))
         }
     };
     let offers = Arc::clone(activity.offers());
-    let stream = TokioIo::new(TimedStream::new(stream, activity.clone(), patience()));
+    let stream = TokioIo::new(TimedStream::new(stream, activity.clone(), timeout()));
     let remote_ip = peer.address.ip();
     let known = Connection {
         peer: peer.address,

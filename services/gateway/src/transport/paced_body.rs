@@ -22,14 +22,14 @@ const PART: usize = 16 * 1024;
 pub(crate) fn paced(
     answer: Response<Body>,
     offers: &Arc<PendingParts>,
-    patience: SlowClientTimeout,
+    timeout: SlowClientTimeout,
 ) -> Response<Body> {
     answer.map(|body| {
         if body.is_end_stream() {
             return body;
         }
         Body::new(PacedBody {
-            offer: offers.begin(patience),
+            offer: offers.begin(timeout),
             body,
             rest: Bytes::new(),
         })

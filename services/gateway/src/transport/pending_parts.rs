@@ -24,13 +24,13 @@ struct Open {
 pub(crate) struct PendingPart {
     offers: Arc<PendingParts>,
     number: u64,
-    patience: SlowClientTimeout,
+    timeout: SlowClientTimeout,
     bytes: usize,
 }
 
 impl PendingParts {
     /// An answer whose head has to be taken first.
-    pub(crate) fn begin(self: &Arc<Self>, patience: SlowClientTimeout) -> PendingPart {
+    pub(crate) fn begin(self: &Arc<Self>, timeout: SlowClientTimeout) -> PendingPart {
         let mut open = self.open();
         open.last += 1;
         let number = open.last;
@@ -38,7 +38,7 @@ impl PendingParts {
         let mut offer = PendingPart {
             offers: Arc::clone(self),
             number,
-            patience,
+            timeout,
             bytes: 0,
         };
         offer.made(0);
@@ -67,14 +67,14 @@ impl PendingPart {
     /// The next part is handed on.
     pub(crate) fn made(&mut self, bytes: usize) {
         self.bytes = bytes;
-        let end = self.patience.wait();
+        let end = self.timeout.wait();
         self.offers.open().ends.insert(self.number, end);
     }
 
     /// There is room for another part, so the last one was taken.
     pub(crate) fn taken(&mut self) {
         if self.offers.open().ends.remove(&self.number).is_some() {
-            self.patience.taken(self.bytes);
+            self.timeout.taken(self.bytes);
         }
     }
 }

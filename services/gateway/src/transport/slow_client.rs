@@ -30,7 +30,7 @@ impl SlowClientTimeout {
         }
     }
 
-    /// Bytes wait for the peer, from now on if they did not before. Gives the moment at which patience ends.
+    /// Bytes wait for the peer, from now on if they did not before. Returns the moment at which the timeout ends.
     pub(crate) fn wait(&mut self) -> Instant {
         let since = *self.since.get_or_insert_with(Instant::now);
         since + UNREAD_LIMIT.saturating_sub(self.spent)
@@ -53,18 +53,18 @@ mod tests {
 
     use super::*;
 
-    /// Time until patience with a peer ends that takes `bytes` every `pause`; none if it takes a megabyte.
+    /// Time until a peer times out that takes `bytes` every `pause`; `None` if it takes a megabyte.
     async fn end(pause: Duration, bytes: usize) -> Option<Duration> {
-        let mut patience = SlowClientTimeout::new(NonZeroU32::new(1024).unwrap());
+        let mut timeout = SlowClientTimeout::new(NonZeroU32::new(1024).unwrap());
         let begin = Instant::now();
         let mut taken = 0;
         while taken < 1 << 20 {
-            let end = patience.wait();
+            let end = timeout.wait();
             advance(pause).await;
             if Instant::now() >= end {
                 return Some(end - begin);
             }
-            patience.taken(bytes);
+            timeout.taken(bytes);
             taken += bytes;
         }
         None
@@ -83,11 +83,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_in_which_nothing_waits_does_not_count() {
-        let mut patience = SlowClientTimeout::new(NonZeroU32::new(1024).unwrap());
+        let mut timeout = SlowClientTimeout::new(NonZeroU32::new(1024).unwrap());
         for _ in 0..100 {
-            let end = patience.wait();
+            let end = timeout.wait();
             assert_eq!(end - Instant::now(), UNREAD_LIMIT);
-            patience.taken(1);
+            timeout.taken(1);
             advance(UNREAD_LIMIT).await;
         }
     }

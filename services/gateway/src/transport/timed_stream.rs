@@ -35,7 +35,7 @@ pub(crate) struct TimedStream<S> {
     /// The phase whose limit the timer holds; `None` if it must be set again.
     armed: Option<Phase>,
     /// With a peer that takes nothing of what is to be written, or little.
-    patience: SlowClientTimeout,
+    timeout: SlowClientTimeout,
     /// Runs while it takes nothing.
     unread: Option<Pin<Box<Sleep>>>,
     /// Bytes that were read to find out whether the peer still lives, and that hyper has not got yet.
@@ -45,13 +45,13 @@ pub(crate) struct TimedStream<S> {
 }
 
 impl<S> TimedStream<S> {
-    pub(crate) fn new(stream: S, activity: Activity, patience: SlowClientTimeout) -> Self {
+    pub(crate) fn new(stream: S, activity: Activity, timeout: SlowClientTimeout) -> Self {
         Self {
             stream,
             timer: Box::pin(sleep(activity.request_time())),
             activity,
             armed: Some(Phase::Head),
-            patience,
+            timeout,
             unread: None,
             ahead: Vec::new(),
             closed: false,
@@ -83,7 +83,7 @@ impl<S> TimedStream<S> {
         let Ok(bytes @ 1..) = result else {
             return;
         };
-        self.patience.taken(*bytes);
+        self.timeout.taken(*bytes);
         // A peer that takes its answer slowly is not idle.
         if self.armed == Some(Phase::Idle) {
             self.armed = None;
@@ -101,7 +101,7 @@ impl<S> TimedStream<S> {
             return attempt;
         }
         let unread = self.unread.get_or_insert_with(|| {
-            let end = self.patience.wait();
+            let end = self.timeout.wait();
             Box::pin(sleep_until(end))
         });
         ready!(unread.as_mut().poll(cx));

@@ -11,7 +11,7 @@ use cts_proto::task::v1::{
 use serde_json::{Value, json};
 
 use crate::stage::{REQUEST_ID, Stage};
-use crate::tasks::{Asked, MemoryTasks, three_tasks};
+use crate::tasks::{MemoryTasks, RequestedChange, three_tasks};
 
 const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
@@ -180,7 +180,7 @@ async fn revisions_are_entity_tags() {
     assert_eq!(tag(&of_put).as_deref(), Some("\"4\""));
 }
 
-async fn asked(tasks: &MemoryTasks, method: &str, path: &str, body: &str) -> Vec<Asked> {
+async fn asked(tasks: &MemoryTasks, method: &str, path: &str, body: &str) -> Vec<RequestedChange> {
     let stage = Stage::start(tasks.clone()).await;
     let answer = stage.ask_with(method, path, CURRENT, body.as_bytes()).await;
     assert!(answer.status < 300, "{answer:?}");
@@ -198,7 +198,8 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
     for (query, mode) in modes {
         let body = new_task("new").to_string();
         let path = format!("/v1/tasks{query}");
-        let [Asked::Create(request)] = &asked(&tasks, "POST", &path, &body).await[..] else {
+        let [RequestedChange::Create(request)] = &asked(&tasks, "POST", &path, &body).await[..]
+        else {
             panic!("no creation");
         };
         assert_eq!(request.run_mode(), mode);
@@ -214,7 +215,7 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
                 run_mode: mode.into(),
             };
             let asked = asked(&tasks, "PATCH", &path, &body).await;
-            assert_eq!(asked, [Asked::Update(update)]);
+            assert_eq!(asked, [RequestedChange::Update(update)]);
         }
 
         if mode == RunMode::Inspect {
@@ -222,7 +223,8 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
             continue;
         }
         let body = new_task("dns").to_string();
-        let [Asked::Replace(request)] = &asked(&tasks, "PUT", &path, &body).await[..] else {
+        let [RequestedChange::Replace(request)] = &asked(&tasks, "PUT", &path, &body).await[..]
+        else {
             panic!("no replacement");
         };
         assert_eq!((request.name.as_str(), request.revision), ("dns", 3));
@@ -233,7 +235,7 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
         mode: DeletionMode::AsDeclared.into(),
     };
     let asked = asked(&tasks, "DELETE", "/v1/tasks/dns", "").await;
-    assert_eq!(asked, [Asked::Delete(deletion)]);
+    assert_eq!(asked, [RequestedChange::Delete(deletion)]);
 }
 
 #[tokio::test]
@@ -279,7 +281,7 @@ async fn blocked_task_is_shown_and_released() {
     let path = "/v1/tasks/edge-lb/release";
     assert_eq!(
         asked(&tasks, "POST", path, "").await,
-        [Asked::Release(release(None))]
+        [RequestedChange::Release(release(None))]
     );
     let seen = r#"{"seen": [{"service": "web", "now": 2}]}"#;
     let losses = vec![Loss {
@@ -289,7 +291,9 @@ async fn blocked_task_is_shown_and_released() {
     }];
     assert_eq!(
         asked(&tasks, "POST", path, seen).await,
-        [Asked::Release(release(Some(SeenLosses { losses })))]
+        [RequestedChange::Release(release(Some(SeenLosses {
+            losses
+        })))]
     );
 
     let stage = Stage::start(tasks).await;
@@ -384,7 +388,7 @@ async fn known_state_is_shown_and_its_conflict_decided() {
             name: "dns".to_owned(),
             decision: Some(decision),
         };
-        assert_eq!(asked, [Asked::DecideState(expected)]);
+        assert_eq!(asked, [RequestedChange::DecideState(expected)]);
     }
 
     for body in ["", "{}", "[]", r#"{"keep": "both"}"#, r#"{"from": "a/b"}"#] {

@@ -4,7 +4,7 @@ use cts_proto::task::v1::{DeletionMode, OnDelete};
 use serde_json::{Value, json};
 
 use crate::stage::{Answer, Stage};
-use crate::tasks::{Asked, three_tasks};
+use crate::tasks::{RequestedChange, three_tasks};
 
 const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
@@ -59,7 +59,7 @@ async fn a_deletion_does_what_the_task_says_or_retains() {
         let (status, _) = ask(&stage, "DELETE", &format!("/v1/tasks/dns{query}")).await;
         assert_eq!(status, 202, "{query}");
         let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
-        let [Asked::Delete(deletion)] = &asked[..] else {
+        let [RequestedChange::Delete(deletion)] = &asked[..] else {
             panic!("{asked:?}");
         };
         assert_eq!(deletion.mode(), expected, "{query}");
@@ -95,7 +95,7 @@ async fn deletion_mode_of_a_task_is_sent_and_shown() {
     };
     assert_eq!(create(task(json!("destroy"))).await, 201);
     let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
-    let [Asked::Create(creation)] = &asked[..] else {
+    let [RequestedChange::Create(creation)] = &asked[..] else {
         panic!("{asked:?}");
     };
     let sent = creation.task.as_ref().unwrap();

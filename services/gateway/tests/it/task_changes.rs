@@ -12,7 +12,7 @@ use cts_proto::task::v1::{
 };
 use tonic::{Code, Status};
 
-use crate::tasks::{Asked, MemoryTasks};
+use crate::tasks::{MemoryTasks, RequestedChange};
 
 /// The revision of every task.
 pub(crate) const REVISION: u64 = 3;
@@ -62,7 +62,7 @@ fn plan(mode: RunMode, runs: bool) -> Option<Planned> {
 }
 
 impl MemoryTasks {
-    fn record(&self, asked: Asked) {
+    fn record(&self, asked: RequestedChange) {
         self.changes.lock().unwrap().push(asked);
     }
 
@@ -77,7 +77,7 @@ impl MemoryTasks {
         &self,
         request: &CreateTaskRequest,
     ) -> Result<CreateTaskResponse, Status> {
-        self.record(Asked::Create(request.clone()));
+        self.record(RequestedChange::Create(request.clone()));
         let task = request.task.clone().unwrap();
         fate(&task.name)?;
         if self.find(&task.name).is_ok() {
@@ -99,7 +99,7 @@ impl MemoryTasks {
         &self,
         request: &UpdateTaskRequest,
     ) -> Result<UpdateTaskResponse, Status> {
-        self.record(Asked::Update(request.clone()));
+        self.record(RequestedChange::Update(request.clone()));
         fate(&request.name)?;
         Ok(UpdateTaskResponse {
             task: Some(self.find(&request.name)?),
@@ -111,7 +111,7 @@ impl MemoryTasks {
         &self,
         request: ReplaceTaskRequest,
     ) -> Result<ReplaceTaskResponse, Status> {
-        self.record(Asked::Replace(request.clone()));
+        self.record(RequestedChange::Replace(request.clone()));
         fate(&request.name)?;
         self.find(&request.name)?;
         if ![0, REVISION].contains(&request.revision) {
@@ -132,7 +132,7 @@ impl MemoryTasks {
         &self,
         request: &DeleteTaskRequest,
     ) -> Result<DeleteTaskResponse, Status> {
-        self.record(Asked::Delete(request.clone()));
+        self.record(RequestedChange::Delete(request.clone()));
         fate(&request.name)?;
         self.find(&request.name)?;
         Ok(DeleteTaskResponse {})
@@ -143,7 +143,7 @@ impl MemoryTasks {
         &self,
         request: &PlanTaskDestructionRequest,
     ) -> Result<PlanTaskDestructionResponse, Status> {
-        self.record(Asked::PlanDestruction(request.clone()));
+        self.record(RequestedChange::PlanDestruction(request.clone()));
         fate(&request.name)?;
         self.find(&request.name)?;
         let plan = (request.name != "fw-sync").then(|| Planned {
@@ -195,7 +195,7 @@ impl MemoryTasks {
         &self,
         request: &DecideTerraformStateRequest,
     ) -> Result<DecideTerraformStateResponse, Status> {
-        self.record(Asked::DecideState(request.clone()));
+        self.record(RequestedChange::DecideState(request.clone()));
         let mut state = self.terraform_state(&request.name)?;
         if let Some(known) = &mut state.known {
             match &request.decision {
@@ -212,7 +212,7 @@ impl MemoryTasks {
         &self,
         request: &ReleaseTaskRequest,
     ) -> Result<ReleaseTaskResponse, Status> {
-        self.record(Asked::Release(request.clone()));
+        self.record(RequestedChange::Release(request.clone()));
         fate(&request.name)?;
         self.find(&request.name)?;
         let state = self

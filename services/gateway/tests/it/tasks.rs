@@ -26,7 +26,7 @@ pub(crate) struct MemoryTasks {
     pub(crate) tasks: Vec<Task>,
     pub(crate) states: Vec<TaskState>,
     /// The requested changes, in order.
-    pub(crate) changes: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) changes: Arc<Mutex<Vec<RequestedChange>>>,
     /// The version of the states; without one it differs with every call.
     pub(crate) version: Arc<Mutex<Option<String>>>,
     pub(crate) current: CurrentAnswers,
@@ -262,9 +262,9 @@ impl TaskService for MemoryTasks {
     }
 }
 
-/// A change as the scheduler is asked for it.
+/// A change requested from the scheduler.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestedChange {
     Create(CreateTaskRequest),
     Update(UpdateTaskRequest),
     Replace(ReplaceTaskRequest),

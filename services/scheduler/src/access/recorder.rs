@@ -9,7 +9,7 @@ use cts_store::Store;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
-use crate::tasks::Refusal;
+use crate::tasks::TaskRefusal;
 
 /// The record of a call, before its outcome is known.
 pub(crate) fn record<T>(request: &Request<T>, action: AuditAction, target: &str) -> AuditRecord {
@@ -37,7 +37,7 @@ pub(crate) async fn note(store: &Arc<dyn Store>, record: AuditRecord, outcome: A
     }
 }
 
-impl Refusal {
+impl TaskRefusal {
     /// The outcome of the call for its record.
     pub(crate) fn outcome(&self) -> AuditOutcome {
         let text = self.to_string();

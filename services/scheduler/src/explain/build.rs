@@ -19,7 +19,7 @@ use cts_store::{RunFilter, RunRecord, ShownRun, Store, StoreError, StoredTask};
 use super::cause::cause_of;
 use super::current::{self, hosts};
 use super::group::{has_open_remote, taken_group};
-use super::known::{DecisionKind, Known, KnownDecision, Written};
+use super::known::{DecisionKind, KnownDecision, KnownTask, Written};
 use super::stuck::stuck_destructions;
 use super::views::{told_problems, unreadable_text, view};
 use crate::liveness::FORGOTTEN_AFTER;
@@ -193,7 +193,7 @@ impl Facts<'_> {
         let as_of = written.as_ref().map(|written| written.as_of);
         let (views, buffered_until, next_tick, decision) =
             match written.map(|written| written.known) {
-                Some(Known {
+                Some(KnownTask {
                     views,
                     buffered_until,
                     next_tick,
@@ -289,9 +289,9 @@ impl Facts<'_> {
                 self.worker_obstacle(&mut add);
             }
         }
-        if let Some(hold) = &self.held {
-            let losses = losses_text(&hold.losses).unwrap_or_default();
-            let since = hold.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+        if let Some(blocked) = &self.held {
+            let losses = losses_text(&blocked.losses).unwrap_or_default();
+            let since = blocked.since.to_rfc3339_opts(SecondsFormat::Secs, true);
             let text = format!(
                 "a guard holds it back since {since}: {losses}; it goes on when it is released (`cts task release {}`) \
                  or the instances are back",

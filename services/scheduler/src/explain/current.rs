@@ -9,7 +9,7 @@ use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{ShownRun, TaskState, WorkerState};
 
-use super::known::{Known, KnownProblem};
+use super::known::{KnownProblem, KnownTask};
 
 /// Characters of a reason that are shown.
 const TEXT_SHOWN: usize = 500;
@@ -22,7 +22,7 @@ pub(super) struct Facts<'a> {
     pub(super) stuck: Option<&'a str>,
     /// The running run, or else the queued one.
     pub(super) run: Option<&'a ShownRun>,
-    pub(super) known: Option<&'a Known>,
+    pub(super) known: Option<&'a KnownTask>,
     /// Why due runs wait, if that is the same for all.
     pub(super) no_worker: Option<&'a str>,
 }

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::known::{
-    DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
+    DecisionKind, KnownDecision, KnownProblem, KnownTask, KnownUnreadable, KnownView, Written,
 };
 use crate::planner::{Decided, Decision, TaskSnapshot};
 use crate::term::Term;
@@ -104,7 +104,7 @@ impl Journal {
         let mut present = HashSet::new();
         for snapshot in task_snapshots {
             present.insert(snapshot.task);
-            let known = Known {
+            let known = KnownTask {
                 waits_since: self.waits_since(&snapshot, now),
                 ..self.known(&snapshot)
             };
@@ -148,7 +148,7 @@ impl Journal {
         Some(*since)
     }
 
-    fn known(&self, snapshot: &TaskSnapshot<'_>) -> Known {
+    fn known(&self, snapshot: &TaskSnapshot<'_>) -> KnownTask {
         let views = snapshot.views.iter().map(|view| KnownView {
             name: view.id.as_str().to_owned(),
             complete: view.seen.is_some(),
@@ -168,7 +168,7 @@ impl Journal {
                 left_out: status.left_out.clone(),
             }),
         });
-        Known {
+        KnownTask {
             views: views.collect(),
             waits_since: None,
             buffered_until: snapshot.buffered_until.map(|at| self.moment(at)),
@@ -220,7 +220,7 @@ impl Journal {
     }
 }
 
-fn hash_of(known: &Known) -> u64 {
+fn hash_of(known: &KnownTask) -> u64 {
     let mut hasher = DefaultHasher::new();
     known.hash(&mut hasher);
     hasher.finish()

@@ -11,7 +11,7 @@ use cts_rpc::convert;
 use cts_store::{ShownRun, TaskFacts, TaskState};
 
 use super::current::Facts;
-use super::known::{Known, Written};
+use super::known::{KnownTask, Written};
 use super::versions::Versions;
 use super::view_counts::{ViewCounts, Views};
 
@@ -47,7 +47,7 @@ pub(super) struct NotedFacts {
     /// With the newest event alone.
     state: TaskState,
     deleting: bool,
-    known: Option<Known>,
+    known: Option<KnownTask>,
 }
 
 impl From<TaskFacts> for NotedFacts {
@@ -68,7 +68,7 @@ impl From<TaskFacts> for NotedFacts {
 
 impl NotedFacts {
     /// The notes whose views are counted.
-    fn counted(&self) -> Option<&Known> {
+    fn counted(&self) -> Option<&KnownTask> {
         self.known.as_ref().filter(|_| self.state.enabled)
     }
 }

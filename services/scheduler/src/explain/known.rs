@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The leader's notes on a task, as they are stored: JSON, readable by this version and later ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct KnownTask {
     pub(super) views: Vec<KnownView>,
     /// Since when the next run waits for one of them, as this leader has seen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,10 +84,10 @@ pub(super) enum DecisionKind {
     Failed,
 }
 
-/// The stored text: [`Known`] and when it was written.
+/// The stored text: [`KnownTask`] and when it was written.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
     pub(super) as_of: DateTime<Utc>,
     #[serde(flatten)]
-    pub(super) known: Known,
+    pub(super) known: KnownTask,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 use cts_core::TaskName;
 
-use super::known::{Known, KnownView};
+use super::known::{KnownTask, KnownView};
 
 /// Numbers of views.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -47,8 +47,13 @@ impl Read {
 
 impl Views {
     /// Replaces the notes of a task by newer ones.
-    pub(super) fn replace(&mut self, task: &TaskName, old: Option<&Known>, new: Option<&Known>) {
-        let views = |known: Option<&Known>| -> BTreeMap<String, Read> {
+    pub(super) fn replace(
+        &mut self,
+        task: &TaskName,
+        old: Option<&KnownTask>,
+        new: Option<&KnownTask>,
+    ) {
+        let views = |known: Option<&KnownTask>| -> BTreeMap<String, Read> {
             let views = known.into_iter().flat_map(|known| &known.views);
             // Of a name that comes twice the first counts.
             let views = views.rev();

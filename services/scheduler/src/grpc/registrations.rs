@@ -31,7 +31,7 @@ pub(crate) struct Registrations {
 
 /// The reason for which a call of a worker is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Refusal {
+enum RegistrationRefusal {
     /// The id belongs to a process with a different registration.
     Foreign,
     /// The id has a registration, and the call has no secret or a wrong one.
@@ -53,7 +53,7 @@ const ID_LENGTH: usize = 100;
 #[derive(Debug)]
 struct Logged {
     since: Instant,
-    refusals: HashSet<(String, Refusal)>,
+    refusals: HashSet<(String, RegistrationRefusal)>,
 }
 
 impl Registrations {
@@ -84,7 +84,7 @@ impl Registrations {
             .or_status()?
         {
             Heartbeat::Noted { drains } => Ok(drains),
-            Heartbeat::Foreign => Err(self.refuse(&worker.id, Refusal::Foreign)),
+            Heartbeat::Foreign => Err(self.refuse(&worker.id, RegistrationRefusal::Foreign)),
         }
     }
 
@@ -98,7 +98,7 @@ impl Registrations {
         if known.admits(registration.map(Registration::digest)) {
             return Ok(());
         }
-        Err(self.refuse(worker, Refusal::Foreign))
+        Err(self.refuse(worker, RegistrationRefusal::Foreign))
     }
 
     /// Refuses a call for a run that is not from the process that the id belongs to. A worker of an earlier version has no
@@ -109,14 +109,14 @@ impl Registrations {
         request: &AcquireRunRequest,
     ) -> Result<(), Status> {
         if self.required && !request.reports_settings {
-            return Err(self.refuse(worker, Refusal::NoSettings));
+            return Err(self.refuse(worker, RegistrationRefusal::NoSettings));
         }
         let refusal = match self.store.registration(worker).await.or_status()? {
             KnownRegistration::Of(digest) => {
                 let secret = self.key.registration_secret(worker, digest);
-                (!secret.is(&request.registration_secret)).then_some(Refusal::Secret)
+                (!secret.is(&request.registration_secret)).then_some(RegistrationRefusal::Secret)
             }
-            KnownRegistration::Absent => self.required.then_some(Refusal::Unregistered),
+            KnownRegistration::Absent => self.required.then_some(RegistrationRefusal::Unregistered),
             KnownRegistration::Unproven => None,
         };
         refusal.map_or(Ok(()), |refusal| Err(self.refuse(worker, refusal)))
@@ -132,7 +132,7 @@ impl Registrations {
     }
 
     /// The status of a refused call. Each worker and reason is logged once in [`LOGGED_AGAIN`].
-    fn refuse(&self, worker: &WorkerId, refusal: Refusal) -> Status {
+    fn refuse(&self, worker: &WorkerId, refusal: RegistrationRefusal) -> Status {
         let id = excerpt(worker.as_str(), ID_LENGTH);
         if self.logged.lock().is_new(&id, refusal) {
             tracing::warn!(worker.id = id, reason = %refusal, "a call of a worker is refused: {}", refusal.remedy());
@@ -145,7 +145,7 @@ impl Registrations {
 
 impl Logged {
     /// Whether a refusal is to be logged.
-    fn is_new(&mut self, worker: &str, refusal: Refusal) -> bool {
+    fn is_new(&mut self, worker: &str, refusal: RegistrationRefusal) -> bool {
         if self.since.elapsed() >= LOGGED_AGAIN {
             self.since = Instant::now();
             self.refusals.clear();
@@ -154,7 +154,7 @@ impl Logged {
     }
 }
 
-impl Refusal {
+impl RegistrationRefusal {
     /// The next step of an operator.
     const fn remedy(self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RegistrationRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Foreign => "the id belongs to a process with a different registration",

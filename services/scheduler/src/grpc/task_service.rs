@@ -20,7 +20,7 @@ use crate::access::recorder::{note, record};
 use crate::explain::{Board, Changes, explain};
 use crate::grpc::task_states::{on_wire, state_to_wire, with_current};
 use crate::status::OrStatus as _;
-use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
+use crate::tasks::{DeletionMode, Done, Run, TaskCommands, TaskRefusal, unknown_task};
 use crate::wire::visible_tasks;
 
 #[derive(Debug)]
@@ -252,7 +252,7 @@ impl TaskService for TaskEndpoint {
             })
             .await?;
         Ok(Response::new(proto::ReleaseTaskResponse {
-            hold: held.map(convert::hold_to_wire),
+            hold: held.map(convert::blocked_to_wire),
         }))
     }
 
@@ -315,7 +315,7 @@ impl TaskEndpoint {
         work: impl FnOnce(TaskCommands) -> F,
     ) -> Result<T, Status>
     where
-        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+        F: Future<Output = Result<T, TaskRefusal>> + Send + 'static,
     {
         let recording = TaskCommands {
             store: self.store.recording(record.clone()),
@@ -336,11 +336,11 @@ impl TaskEndpoint {
     /// Runs a future to its end, also if the caller goes away first.
     async fn run_detached<T: Send + 'static>(
         &self,
-        run_detached: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+        call: impl Future<Output = Result<T, TaskRefusal>> + Send + 'static,
     ) -> Result<T, Status> {
-        match self.detached.spawn(run_detached).await {
+        match self.detached.spawn(call).await {
             Ok(done) => done.map_err(Status::from),
-            Err(broken) => Err(Refusal::Broken(broken.to_string()).into()),
+            Err(broken) => Err(TaskRefusal::Broken(broken.to_string()).into()),
         }
     }
 }
@@ -361,7 +361,7 @@ fn run_of(mode: i32) -> Result<Run, Status> {
         Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
         Ok(proto::RunMode::Now) => Ok(Run::Now),
         Ok(proto::RunMode::Inspect) => Ok(Run::Inspect),
-        Err(unknown) => Err(Refusal::Invalid(unknown.to_string()).into()),
+        Err(unknown) => Err(TaskRefusal::Invalid(unknown.to_string()).into()),
     }
 }
 
@@ -371,12 +371,12 @@ fn mode_of(mode: i32) -> Result<DeletionMode, Status> {
         Ok(proto::DeletionMode::Unspecified) => Ok(DeletionMode::RetainUnlessDestroying),
         Ok(proto::DeletionMode::AsDeclared) => Ok(DeletionMode::AsDeclared),
         Ok(proto::DeletionMode::Retain) => Ok(DeletionMode::Retain),
-        Err(unknown) => Err(Refusal::Invalid(unknown.to_string()).into()),
+        Err(unknown) => Err(TaskRefusal::Invalid(unknown.to_string()).into()),
     }
 }
 
 fn draft(task: Option<proto::Task>) -> Result<cts_core::TaskDraft, Status> {
-    let invalid = |message: String| Status::from(Refusal::Invalid(message));
+    let invalid = |message: String| Status::from(TaskRefusal::Invalid(message));
     let task = task.ok_or_else(|| invalid("a task is needed".to_owned()))?;
     convert::draft_from_wire(task).map_err(|error| invalid(error.to_string()))
 }

@@ -67,7 +67,7 @@ pub(super) fn state_to_wire(state: TaskState, include_events: bool) -> proto::Ta
         } else {
             Vec::new()
         },
-        hold: state.held.map(convert::hold_to_wire),
+        hold: state.held.map(convert::blocked_to_wire),
         check_error: state.check_error.unwrap_or_default(),
         current: None,
     }

@@ -24,7 +24,7 @@ use self::differences::Differences;
 pub(crate) use self::differences::other_settings;
 use self::round::{AbsentSince, Round};
 pub(crate) use self::settings_in_force::{InForce, SettingsInForce};
-use self::settings_in_force::{Known, Used, UsedScopes, add_scopes};
+use self::settings_in_force::{KnownSettings, Used, UsedScopes, add_scopes};
 use crate::leader::leader_context::LeaderContext;
 use crate::liveness::FORGOTTEN_AFTER;
 use crate::options::Workers;
@@ -41,7 +41,7 @@ const GATHER: Duration = Duration::from_millis(20);
 pub(crate) struct SettingsKeeper {
     context: Arc<LeaderContext>,
     used: Arc<UsedScopes>,
-    known: watch::Sender<Arc<Known>>,
+    known: watch::Sender<Arc<KnownSettings>>,
     absences: AbsentSince,
     differences: Differences,
 }

@@ -38,7 +38,7 @@ pub(crate) struct UnreadableStatus {
     pub(crate) left_out: Option<String>,
 }
 
-/// News about the unreadable keys of a task.
+/// Changes of the unreadable keys of a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NewlyHeld {
     /// Nothing to be logged.

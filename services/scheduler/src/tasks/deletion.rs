@@ -5,7 +5,7 @@ use cts_core::{TaskName, TaskPhase};
 use cts_store::Deletion;
 
 use super::run_end::RunEnd;
-use super::{Refusal, TaskCommands};
+use super::{TaskCommands, TaskRefusal};
 
 /// The fate of a deleted task's infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,11 @@ impl DeletionMode {
 
 impl TaskCommands {
     /// Deletes a task as soon as it is not running, and its infrastructure is destroyed if that is wanted.
-    pub(crate) async fn delete(&self, name: &TaskName, mode: DeletionMode) -> Result<(), Refusal> {
+    pub(crate) async fn delete(
+        &self,
+        name: &TaskName,
+        mode: DeletionMode,
+    ) -> Result<(), TaskRefusal> {
         let deletion = match mode {
             DeletionMode::Retain => Deletion::Retain,
             DeletionMode::RetainUnlessDestroying => match self.store.task(name).await? {
@@ -46,7 +50,7 @@ impl TaskCommands {
         };
         let queued = self.queued(name).await?;
         let gone = self.store.delete_task(name, deletion).await;
-        let gone = gone.map_err(|error| Refusal::of(error, name))?;
+        let gone = gone.map_err(|error| TaskRefusal::of(error, name))?;
         self.tell_cancelled(&queued).await;
         let retain = deletion == Deletion::Retain;
         tracing::info!(target: "ctrl", task_name = %name, gone, retain, requested_by = self.requested_by.as_deref(), "task is deleted");
@@ -61,18 +65,21 @@ impl TaskCommands {
     }
 
     /// Plans the destruction that a deletion would start; `None` if nothing was ever applied.
-    pub(crate) async fn plan_destruction(&self, name: &TaskName) -> Result<Option<Plan>, Refusal> {
+    pub(crate) async fn plan_destruction(
+        &self,
+        name: &TaskName,
+    ) -> Result<Option<Plan>, TaskRefusal> {
         let run = self.identities.run_id();
         let planned = self.store.plan_destruction(name, run).await;
-        if !planned.map_err(|error| Refusal::of(error, name))? {
+        if !planned.map_err(|error| TaskRefusal::of(error, name))? {
             return Ok(None);
         }
         tracing::info!(target: "ctrl", task_name = %name, run.id = %run, requested_by = self.requested_by.as_deref(), "the destruction of a task is planned");
         self.notifier.queue_changed();
         match self.end_of(run).await? {
             RunEnd::Succeeded(Some(plan)) => Ok(Some(plan)),
-            RunEnd::Succeeded(None) => Err(Refusal::RunFailed(NOT_PLANNED.to_owned())),
-            RunEnd::Held(reason) => Err(Refusal::RunFailed(reason)),
+            RunEnd::Succeeded(None) => Err(TaskRefusal::RunFailed(NOT_PLANNED.to_owned())),
+            RunEnd::Held(reason) => Err(TaskRefusal::RunFailed(reason)),
             RunEnd::Failed(refusal) => Err(refusal),
         }
     }

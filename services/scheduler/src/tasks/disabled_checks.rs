@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::check_pass::CheckPass;
 
 /// Time in which the leader of this process has read the tasks.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READING_LIMIT: Duration = Duration::from_secs(30);
 
 /// Checks of the disabled tasks in a pass (docs/runs.md#disabled-tasks).
 #[derive(Debug, Clone)]
@@ -21,6 +21,6 @@ impl DisabledChecks {
     ///
     /// A cancelled call leaves checks that have begun.
     pub async fn run(&self, inspects: bool) -> bool {
-        self.pass.run(inspects, PATIENCE).await
+        self.pass.run(inspects, READING_LIMIT).await
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
 
 use super::run_end::RunEnd;
-use super::{Refusal, TaskCommands};
+use super::{TaskCommands, TaskRefusal};
 use crate::notifier::RunChange;
 
 /// Longest time between two polls: a change without a hint is found after this.
@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_secs(1);
 impl TaskCommands {
     /// Waits until a run has ended or is refused. If the database does not answer for a while, this goes on
     /// waiting, since the requested run goes on or waits too.
-    pub(super) async fn end_of(&self, run: RunId) -> Result<RunEnd, Refusal> {
+    pub(super) async fn end_of(&self, run: RunId) -> Result<RunEnd, TaskRefusal> {
         // Before the first poll, so that no end is missed.
         let mut notifier = self.notifier.follow();
         loop {
@@ -33,7 +33,7 @@ impl TaskCommands {
             tokio::select! {
                 () = ended(&mut notifier, run) => {}
                 () = sleep(POLL) => {}
-                () = self.shutdown.cancelled() => return Err(Refusal::ShuttingDown),
+                () = self.shutdown.cancelled() => return Err(TaskRefusal::ShuttingDown),
             }
         }
     }
@@ -44,7 +44,7 @@ impl TaskCommands {
         if let Some(request) = request {
             return Ok(request.refused.map(|refused| match refused.code {
                 RefusedCode::Held => RunEnd::Held(refused.reason),
-                _ => RunEnd::Failed(Refusal::of_request(refused)),
+                _ => RunEnd::Failed(TaskRefusal::of_request(refused)),
             }));
         }
         Ok(match self.store.run(run).await? {
@@ -54,10 +54,10 @@ impl TaskCommands {
     }
 
     /// Waits a moment before something is tried again.
-    pub(super) async fn pause(&self, pauses: &mut Pauses) -> Result<(), Refusal> {
+    pub(super) async fn pause(&self, pauses: &mut Pauses) -> Result<(), TaskRefusal> {
         tokio::select! {
             () = sleep(pauses.next_pause()) => Ok(()),
-            () = self.shutdown.cancelled() => Err(Refusal::ShuttingDown),
+            () = self.shutdown.cancelled() => Err(TaskRefusal::ShuttingDown),
         }
     }
 }
@@ -87,7 +87,7 @@ fn end(record: RunRecord) -> Option<RunEnd> {
 }
 
 fn failed(reason: &str) -> RunEnd {
-    RunEnd::Failed(Refusal::RunFailed(reason.to_owned()))
+    RunEnd::Failed(TaskRefusal::RunFailed(reason.to_owned()))
 }
 
 /// Returns at the hint that the run has ended, or when that may have been missed.

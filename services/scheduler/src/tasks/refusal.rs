@@ -26,7 +26,7 @@ const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n"
 /// Error texts are, where the original has them, the texts that its callers look for
 /// (docs/rest.md#creating-a-task, #updating-a-task).
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum TaskRefusal {
     #[error("{0}")]
     Invalid(String),
     #[error("{0}")]
@@ -61,7 +61,7 @@ pub(crate) enum Refusal {
     Store(#[from] StoreError),
 }
 
-impl Refusal {
+impl TaskRefusal {
     /// Why the store has not done something with a task.
     pub(super) fn of(error: TaskError, task: &TaskName) -> Self {
         let task = task.clone();
@@ -129,14 +129,14 @@ fn listed(losses: &[Loss]) -> String {
     }
 }
 
-impl From<Refusal> for Status {
-    fn from(refusal: Refusal) -> Self {
+impl From<TaskRefusal> for Status {
+    fn from(refusal: TaskRefusal) -> Self {
         if let Some((code, reason)) = refusal.kind() {
             return declined(code, reason, refusal.to_string());
         }
         match refusal {
-            Refusal::Store(error) => store_failure(&error),
-            Refusal::Broken(_) => {
+            TaskRefusal::Store(error) => store_failure(&error),
+            TaskRefusal::Broken(_) => {
                 tracing::error!(error = %Chain(&refusal), "request failed");
                 Self::internal(refusal.to_string())
             }
@@ -174,11 +174,11 @@ mod tests {
     fn callers_get_a_word_for_programs() {
         let task = || TaskName::new("t").unwrap();
         let refusals = [
-            (Refusal::Exists(task()), Code::AlreadyExists, "exists"),
-            (Refusal::Unknown(task()), Code::NotFound, "unknown"),
-            (Refusal::Busy(task()), Code::FailedPrecondition, "busy"),
+            (TaskRefusal::Exists(task()), Code::AlreadyExists, "exists"),
+            (TaskRefusal::Unknown(task()), Code::NotFound, "unknown"),
+            (TaskRefusal::Busy(task()), Code::FailedPrecondition, "busy"),
             (
-                Refusal::of_request(Refused {
+                TaskRefusal::of_request(Refused {
                     code: RefusedCode::Incomplete,
                     reason: "nothing is known of web".into(),
                 }),
@@ -186,7 +186,7 @@ mod tests {
                 "not_initialized",
             ),
             (
-                Refusal::RunFailed("error tf-apply".into()),
+                TaskRefusal::RunFailed("error tf-apply".into()),
                 Code::FailedPrecondition,
                 "run_failed",
             ),
@@ -197,7 +197,7 @@ mod tests {
             assert_eq!(status.metadata().get(REASON).unwrap(), reason);
         }
         assert_eq!(
-            Status::from(Refusal::ShuttingDown).code(),
+            Status::from(TaskRefusal::ShuttingDown).code(),
             Code::Unavailable
         );
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn long_messages_keep_their_beginning_and_their_end() {
         let message = format!("begin{}end", "\u{e9}".repeat(MESSAGE));
-        let status = Status::from(Refusal::RunFailed(message));
+        let status = Status::from(TaskRefusal::RunFailed(message));
         let message = status.message();
         assert!(message.len() <= MESSAGE, "{}", message.len());
         assert!(message.starts_with("begin") && message.ends_with("end"));

@@ -2,7 +2,7 @@
 
 use cts_core::runs::Plan;
 
-use super::refusal::Refusal;
+use super::refusal::TaskRefusal;
 
 /// The end of a requested run.
 #[derive(Debug)]
@@ -12,5 +12,5 @@ pub(super) enum RunEnd {
     /// A guard holds the run, for this reason; the task owes it.
     Held(String),
     /// The run failed, or did not happen.
-    Failed(Refusal),
+    Failed(TaskRefusal),
 }

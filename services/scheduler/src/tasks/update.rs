@@ -5,7 +5,7 @@ use cts_core::{TaskName, TaskPhase};
 use cts_store::{TaskChange, TaskError};
 
 use super::run_end::RunEnd;
-use super::{Done, Refusal, Run, TaskCommands};
+use super::{Done, Run, TaskCommands, TaskRefusal};
 
 impl TaskCommands {
     /// Switches a task on or off, or asks for a run of it, or both (docs/rest.md#updating-a-task).
@@ -14,12 +14,12 @@ impl TaskCommands {
         name: &TaskName,
         wanted: Option<bool>,
         run: Run,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, TaskRefusal> {
         loop {
             let stored = self.store.task(name).await?;
-            let stored = stored.ok_or_else(|| Refusal::Unknown(name.clone()))?;
+            let stored = stored.ok_or_else(|| TaskRefusal::Unknown(name.clone()))?;
             if stored.phase == TaskPhase::Deleting {
-                return Err(Refusal::Deleting(name.clone()));
+                return Err(TaskRefusal::Deleting(name.clone()));
             }
             let now = stored.spec.enabled;
             let (enabled, kind) = effect(now, wanted, run);
@@ -31,7 +31,7 @@ impl TaskCommands {
             };
             match self.change(name, change).await {
                 // The task was changed in between, so the effect of the request may be a different one.
-                Err(Refusal::Revision { .. }) => {}
+                Err(TaskRefusal::Revision { .. }) => {}
                 done => return done,
             }
         }
@@ -42,7 +42,7 @@ impl TaskCommands {
         &self,
         name: &TaskName,
         change: TaskChange,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, TaskRefusal> {
         let (revision, request) = (change.revision, change.request);
         let change = TaskChange {
             idle_only: true,
@@ -50,7 +50,7 @@ impl TaskCommands {
         };
         let queued = self.queued(name).await?;
         let changed = self.store.change_task(name, &change).await;
-        let task = changed.map_err(|error: TaskError| Refusal::of(error, name))?;
+        let task = changed.map_err(|error: TaskError| TaskRefusal::of(error, name))?;
         self.tell_cancelled(&queued).await;
         self.notifier.tasks_changed();
         // Queued runs may be cancelled.

@@ -1,4 +1,4 @@
-//! News about views.
+//! Updates of views.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use cts_core::state::TerraformState;
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::module_place::ModulePlace;
+use crate::attempt::module_directory::ModuleDirectory;
 use crate::redaction::Redactor;
 
 /// An attempt whose secrets are known.
@@ -19,8 +19,8 @@ pub(crate) struct AttemptReport {
     pub(crate) redactor: Arc<Redactor>,
     /// Reads the output of the attempt, which is redacted before: a cut text holds no half of a secret.
     pub(crate) report: Arc<Report>,
-    /// Place of the module, if that is local.
-    module: Option<ModulePlace>,
+    /// Directory of the module, if the module is local.
+    module: Option<ModuleDirectory>,
     render: Option<Duration>,
     /// Outputs of the module, after an apply.
     pub(crate) outputs: Vec<RunOutput>,
@@ -33,7 +33,7 @@ pub(crate) struct AttemptReport {
 impl AttemptReport {
     pub(crate) fn new(
         kind: RunKind,
-        module: Option<ModulePlace>,
+        module: Option<ModuleDirectory>,
         redactor: &Arc<Redactor>,
         report: &Arc<Report>,
     ) -> Self {

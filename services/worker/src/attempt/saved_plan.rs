@@ -26,7 +26,7 @@ pub(crate) async fn apply_saved(
     // The text of the plan may be long, and so may the wait.
     drop(output);
     if let Some(awaited) = awaited {
-        plan.hold()?;
+        plan.take_from_disk()?;
         run.wait(&attempt.stop, &*awaited).await?;
         plan.write_back()?;
     }

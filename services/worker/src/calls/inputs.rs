@@ -67,11 +67,11 @@ impl Contents {
         let (input, proof) = (&lease.input, &lease.proof);
         let mut named = input.take_contents();
         if named.is_empty() {
-            let asked = match within(TRANSFER, ask(runs, &input.hash, proof)).await? {
-                Asked::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
-                Asked::Contents(asked) => asked.into_iter(),
+            let hashes = match within(TRANSFER, ask(runs, &input.hash, proof)).await? {
+                InputForm::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
+                InputForm::Contents(hashes) => hashes.into_iter(),
             };
-            named = asked
+            named = hashes
                 .map(|hash| NamedContent { hash, bytes: None })
                 .collect();
         }
@@ -119,7 +119,7 @@ impl Contents {
 }
 
 /// The form in which the scheduler has an input.
-enum Asked {
+enum InputForm {
     OnePiece(Vec<u8>),
     Contents(Vec<String>),
 }
@@ -128,7 +128,7 @@ async fn ask(
     runs: &RunServiceClient<Channel>,
     input_hash: &str,
     proof: &proto::LeaseProof,
-) -> Result<Asked, Status> {
+) -> Result<InputForm, Status> {
     let request = proto::GetRunInputRequest {
         input_hash: input_hash.to_owned(),
     };
@@ -137,11 +137,11 @@ async fn ask(
     let mut bytes = Vec::new();
     while let Some(part) = parts.message().await? {
         if !part.content_hashes.is_empty() {
-            return Ok(Asked::Contents(part.content_hashes));
+            return Ok(InputForm::Contents(part.content_hashes));
         }
         bytes.extend(part.chunk);
     }
-    Ok(Asked::OnePiece(bytes))
+    Ok(InputForm::OnePiece(bytes))
 }
 
 /// Contents with their hashes, as the scheduler sends them.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use cts_core::Digest;
 
-use super::known::GRANTED_BEFORE;
+use super::progress::GRANTED_BEFORE;
 use super::state::LIVES_KEPT;
 use super::*;
 

@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep};
 use super::configuration::Configuration;
 use super::error::RemoteError;
 use super::known_workspace::KnownWorkspace;
-use super::place::Place;
 use super::placement::{self, Placement};
 use super::reach::Reach;
 use super::remote_attempt::{Given, RemoteAttempt};
+use super::target_workspace::TargetWorkspace;
 use super::variables::{Values, values, write_variables};
 use super::version::version_of_files;
 use super::workspace::{Reconciled, page_in};
@@ -101,7 +101,7 @@ impl RemoteAttempt<'_> {
     }
 
     async fn prepare(&self, given: &Given) -> Result<Step, AttemptError> {
-        self.take_turn().await;
+        self.take_start_permit().await;
         let lease = &self.run.lease;
         let server = self.server().await?;
         let reach = Reach::of(self.kind);
@@ -138,7 +138,7 @@ impl RemoteAttempt<'_> {
             };
             let earlier = newest.filter(is_left);
             self.end_earlier(&server, earlier, number).await?;
-            self.take_turn().await;
+            self.take_start_permit().await;
         }
         let newest = newest.map(|newest| &newest.remote);
         let loaded = async {
@@ -177,15 +177,15 @@ impl RemoteAttempt<'_> {
     ) -> Result<(RemoteConfiguration, Vec<RunVariable>, Vec<String>), RemoteError> {
         let (workspace, reach) = (&reconciled.workspace, Reach::of(self.kind));
         let present = server.variables(&workspace.id).await?;
-        let place = Place {
+        let target = TargetWorkspace {
             workspace_id: &workspace.id,
             present: &present,
             is_disposable: reconciled.is_disposable,
         };
-        let (configuration, placement) = self.placed(given, workspace, place).await?;
+        let (configuration, placement) = self.placed(given, workspace, target).await?;
         if let Some(wanted) = &placement.of_workspace {
             let wanted = (wanted.as_slice(), placement.kept.as_slice());
-            write_variables(server, place, wanted, &self.driver.variables).await?;
+            write_variables(server, target, wanted, &self.driver.variables).await?;
         }
         let known = known.filter(|known| known.workspace.id == workspace.id);
         let known = known.and_then(|known| known.configuration.as_ref());
@@ -201,12 +201,12 @@ impl RemoteAttempt<'_> {
         &self,
         given: &Given,
         workspace: &Workspace,
-        place: Place<'_>,
+        target: TargetWorkspace<'_>,
     ) -> Result<(Configuration, Placement), RemoteError> {
         let version = workspace.terraform_version.as_deref().unwrap_or_default();
         let (configuration, values) = self.render(given, version).await?;
         let reach = Reach::of(self.kind);
-        let placement = placement::place(values, reach, given.input.lacks_views, place)?;
+        let placement = placement::place(values, reach, given.input.lacks_views, target)?;
         Ok((configuration, placement))
     }
 

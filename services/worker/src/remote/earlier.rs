@@ -22,8 +22,8 @@ impl RemoteAttempt<'_> {
     /// waited for otherwise. Runs that others have made are left alone: the server queues ours behind them.
     ///
     /// Meanwhile the earlier remote run is recorded as one of this run that was given up, so that people see it and the
-    /// next worker goes on with it. `number` is that of the remote runs that this run has had. The turn to begin is left
-    /// if there is something to wait for.
+    /// next worker goes on with it. `number` is that of the remote runs that this run has had. The permit to start is
+    /// released if there is something to wait for.
     pub(super) async fn end_earlier(
         &self,
         server: &Server,
@@ -86,7 +86,7 @@ impl RemoteAttempt<'_> {
                 self.note(&mut shown, &run).await?;
             }
             end(server, &run).await?;
-            self.turn.leave();
+            self.start_permit.release();
             sleep(pause(self.driver, looks)).await;
             looks += 1;
         }

@@ -15,7 +15,7 @@ use super::error::{RemoteError, text};
 use super::follow::Interruption;
 use super::progress::{Polled, pause};
 use super::remote_attempt::RemoteAttempt;
-use super::turn::Turn;
+use super::start_permit::StartPermit;
 use crate::attempt::attempt_error::AttemptError;
 use crate::leased_run::LeasedRun;
 use crate::redaction::Redactor;
@@ -49,7 +49,7 @@ impl<'r> RemoteAttempt<'r> {
             output,
             order,
             redactor: Arc::new(Redactor::new(options.secrets())?),
-            turn: Turn::default(),
+            start_permit: StartPermit::default(),
         })
     }
 
@@ -175,7 +175,7 @@ impl<'r> RemoteAttempt<'r> {
             self.note(remote, &found).await?;
         }
         if !has_ended {
-            self.obey(remote, &found, ordered).await;
+            self.cancel_remote_run(remote, &found, ordered).await;
         }
         Ok(Some(phase))
     }

@@ -96,7 +96,7 @@ impl RemoteAttempt<'_> {
                             looks = 0;
                             continue;
                         }
-                        _ => Box::pin(self.obey(remote, &run, ordered)).await,
+                        _ => Box::pin(self.cancel_remote_run(remote, &run, ordered)).await,
                     }
                 }
                 Err(RemoteError::Api(ApiError::NotFound(_))) => {
@@ -169,9 +169,9 @@ impl RemoteAttempt<'_> {
         Ok(waiting_for(&workspace, run))
     }
 
-    /// Carries an order to stop out, as far as the remote run allows it. Called after each look, because a force may
+    /// Cancels the remote run as ordered, as far as the server allows it. Called after each look, because a force may
     /// be allowed only some time after a gentle stop.
-    pub(super) async fn obey(
+    pub(super) async fn cancel_remote_run(
         &self,
         remote: &mut RemoteRun,
         run: &Run,

@@ -6,9 +6,9 @@ use tokio::time::sleep;
 
 use super::earlier::end_because;
 use super::error::RemoteError;
-use super::place::Place;
 use super::progress::pause;
 use super::remote_attempt::{Given, RemoteAttempt};
+use super::target_workspace::TargetWorkspace;
 use super::workspace::{is_disposable, tags_of};
 
 /// For people who look at the remote run.
@@ -32,12 +32,12 @@ impl RemoteAttempt<'_> {
         let workspace = server.workspace(&remote.workspace.id).await?;
         let present = server.variables(&workspace.id).await?;
         let tags = tags_of(server, &workspace).await?;
-        let place = Place {
+        let target = TargetWorkspace {
             workspace_id: &workspace.id,
             present: &present,
             is_disposable: is_disposable(&tags),
         };
-        let (_configuration, placement) = self.placed(given, &workspace, place).await?;
+        let (_configuration, placement) = self.placed(given, &workspace, target).await?;
         let run = server.run(id).await?;
         let mut remote = remote.clone();
         self.require_taken(server, &mut remote, &run, &placement.of_run)

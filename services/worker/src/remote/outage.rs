@@ -36,7 +36,7 @@ impl RemoteAttempt<'_> {
             attempt: self,
             problem: text(error),
         };
-        self.turn.leave();
+        self.start_permit.release();
         Ok(self.run.wait(&self.order, &reachable).await?)
     }
 }

@@ -2,8 +2,8 @@
 
 use cts_hcp_terraform::{RunVariable, Variable, VariableCategory};
 
-use super::place::Place;
 use super::reach::Reach;
+use super::target_workspace::TargetWorkspace;
 use super::variables::{Values, WantedVariable};
 
 /// The values of a run by their place.
@@ -39,9 +39,9 @@ pub(super) fn place(
     values: Values,
     reach: Reach,
     lacks_data: bool,
-    place: Place<'_>,
+    target: TargetWorkspace<'_>,
 ) -> Result<Placement, PlacementError> {
-    let writes = reach.changes() || place.is_disposable;
+    let writes = reach.changes() || target.is_disposable;
     let mut placed = Placement::default();
     let mut written = Vec::new();
     let mut missing = Vec::new();
@@ -50,14 +50,14 @@ pub(super) fn place(
     if !writes {
         let long = values.long.into_iter();
         let long: Vec<String> = long
-            .filter(|name| find(place.present, name, VariableCategory::Terraform).is_some())
+            .filter(|name| find(target.present, name, VariableCategory::Terraform).is_some())
             .collect();
         if !long.is_empty() {
             return Err(PlacementError::LongValues(long));
         }
     }
     for variable in values.variables {
-        let there = find(place.present, &variable.key, variable.category);
+        let there = find(target.present, &variable.key, variable.category);
         let of_run = variable.of_run();
         if variable.is_data && lacks_data {
             placed.of_run.extend(of_run.filter(|_| there.is_none()));
@@ -67,7 +67,7 @@ pub(super) fn place(
         } else if writes {
             written.push(variable);
         } else if let Some(there) = there {
-            match variable.is_the_written(there, place.workspace_id) {
+            match variable.is_the_written(there, target.workspace_id) {
                 Some(true) => {}
                 Some(false) => other.push(variable.key),
                 None => unknown.push(variable.key),
@@ -143,7 +143,7 @@ mod tests {
         present: &[Variable],
         is_disposable: bool,
     ) -> Result<Placement, PlacementError> {
-        let workspace = Place {
+        let workspace = TargetWorkspace {
             workspace_id: "ws-1",
             present,
             is_disposable,
@@ -220,7 +220,7 @@ mod tests {
         let long = "1".repeat(cts_hcp_terraform::LONGEST_VALUE + 1);
         let long = || values(vec![rendered("services", &long, false)], &[]);
         let applied = applied("s");
-        let workspace = |present| Place {
+        let workspace = |present| TargetWorkspace {
             workspace_id: "ws-1",
             present,
             is_disposable: false,

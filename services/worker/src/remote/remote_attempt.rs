@@ -14,7 +14,7 @@ use super::RemoteDriver;
 use super::begin::Begun;
 use super::error::RemoteError;
 use super::follow::Ended;
-use super::turn::Turn;
+use super::start_permit::StartPermit;
 use super::workspace::is_disposable;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
@@ -36,7 +36,7 @@ pub(crate) struct RemoteAttempt<'r> {
     pub(crate) output: Arc<dyn OutputSink>,
     pub(crate) order: StopSignal,
     pub(crate) redactor: Arc<Redactor>,
-    pub(crate) turn: Turn,
+    pub(crate) start_permit: StartPermit,
 }
 
 /// Everything that is of no use once the remote run has begun.
@@ -57,7 +57,7 @@ impl RemoteAttempt<'_> {
     ) -> Result<AttemptOutcome, AttemptError> {
         let begun = Box::pin(self.begin(&given)).await?;
         drop(given);
-        self.turn.leave();
+        self.start_permit.release();
         let Some(Begun { mut remote, notes }) = begun else {
             return Ok(AttemptOutcome::Checked);
         };

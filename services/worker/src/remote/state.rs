@@ -5,7 +5,7 @@
 //! named by the newest remote run of the task.
 
 use cts_core::runs::RunKind;
-use cts_core::state::{Decision, Refusal, Source, StateRecord, StateReport, TerraformState};
+use cts_core::state::{Decision, Source, StateRecord, StateRefusal, StateReport, TerraformState};
 use cts_core::{Chain, REMOTE_DRIVER, RemoteRun};
 use cts_hcp_terraform::Server;
 use cts_terraform::{FoundState, run_outputs, state_outputs};
@@ -71,7 +71,7 @@ impl RemoteAttempt<'_> {
             }
             Decision::Move { force } => {
                 let (Some(text), Source::State(state)) = (&seen.text, &seen.source) else {
-                    let refusal = Some(Refusal::NoSource);
+                    let refusal = Some(StateRefusal::NoSource);
                     return Err(self.mismatch(refusal, &known, seen, reconciled).await);
                 };
                 let moved = StateReport::Moved(state.clone());
@@ -145,7 +145,7 @@ impl RemoteAttempt<'_> {
 
     async fn mismatch(
         &self,
-        refusal: Option<Refusal>,
+        refusal: Option<StateRefusal>,
         known: &StateRecord,
         seen: Seen,
         reconciled: &Reconciled,

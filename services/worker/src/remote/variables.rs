@@ -11,7 +11,7 @@ use cts_terraform::RenderedVariable;
 use moka::sync::Cache;
 use secrecy::SecretString;
 
-use super::place::Place;
+use super::target_workspace::TargetWorkspace;
 
 /// By which cts knows the variables that it has made: their description begins so.
 const DESCRIPTION: &str = "managed by cts; edits are replaced";
@@ -214,11 +214,11 @@ fn changes<'a>(
 /// Writes the variables of a workspace that differ from the `present` ones.
 pub(super) async fn write_variables(
     server: &Server,
-    Place {
+    TargetWorkspace {
         workspace_id,
         present,
         ..
-    }: Place<'_>,
+    }: TargetWorkspace<'_>,
     (wanted, kept): (&[WantedVariable], &[String]),
     known: &KnownVariables,
 ) -> Result<(), ApiError> {

@@ -348,7 +348,7 @@ pub(super) async fn tags_of(
     Ok(server.tags(&workspace.id).await?.into_iter().collect())
 }
 
-fn says_taken(refusal: &cts_hcp_terraform::Refusal) -> bool {
+fn says_taken(refusal: &cts_hcp_terraform::RefusedCall) -> bool {
     let mut details = refusal.details.iter();
     details.any(|detail| detail.detail.contains("taken") || detail.title.contains("taken"))
 }

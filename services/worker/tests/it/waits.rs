@@ -28,9 +28,9 @@ const NAME: &str = "the gate of the test";
 
 /// The state of the condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
-    NotAsked,
-    Asked,
+enum GateState {
+    NotRequested,
+    Requested,
     Came,
     Rejected,
     GivenUp,
@@ -39,31 +39,31 @@ enum Standing {
 /// The test's side of a gate.
 #[derive(Debug, Clone)]
 struct TestGate {
-    standing: Arc<watch::Sender<Standing>>,
+    state: Arc<watch::Sender<GateState>>,
     text: Arc<std::sync::Mutex<String>>,
 }
 
 impl TestGate {
     fn new() -> Self {
         Self {
-            standing: Arc::new(watch::Sender::new(Standing::NotAsked)),
+            state: Arc::new(watch::Sender::new(GateState::NotRequested)),
             text: Arc::default(),
         }
     }
 
-    async fn until(&self, standing: Standing) {
-        let mut seen = self.standing.subscribe();
-        let wait = seen.wait_for(|now| *now == standing);
+    async fn until(&self, state: GateState) {
+        let mut seen = self.state.subscribe();
+        let wait = seen.wait_for(|now| *now == state);
         let waited = tokio::time::timeout(Duration::from_mins(1), wait).await;
         drop(waited.expect("in time").unwrap());
     }
 
-    fn set(&self, standing: Standing) {
-        self.standing.send_replace(standing);
+    fn set(&self, state: GateState) {
+        self.state.send_replace(state);
     }
 
-    fn standing(&self) -> Standing {
-        self.standing.borrow().clone()
+    fn state(&self) -> GateState {
+        self.state.borrow().clone()
     }
 }
 
@@ -72,7 +72,7 @@ impl ApprovalGate for TestGate {
         assert_eq!(plan.task, "edge");
         assert_eq!(plan.resources.map(|resources| resources.added), Some(1));
         plan.text.clone_into(&mut self.text.lock().unwrap());
-        self.set(Standing::Asked);
+        self.set(GateState::Requested);
         Some(Box::new(self.clone()))
     }
 }
@@ -84,11 +84,11 @@ impl PendingApproval for TestGate {
     }
 
     async fn came(&self) -> Result<(), Rejected> {
-        let mut seen = self.standing.subscribe();
-        let come = |now: &Standing| matches!(now, Standing::Came | Standing::Rejected);
+        let mut seen = self.state.subscribe();
+        let come = |now: &GateState| matches!(now, GateState::Came | GateState::Rejected);
         let now = seen.wait_for(come).await.unwrap().clone();
         match now {
-            Standing::Came => Ok(()),
+            GateState::Came => Ok(()),
             _ => Err(Rejected {
                 reason: "a person said no".to_owned(),
             }),
@@ -96,7 +96,7 @@ impl PendingApproval for TestGate {
     }
 
     async fn give_up(&self, _why: GivenUp) {
-        self.set(Standing::GivenUp);
+        self.set(GateState::GivenUp);
     }
 }
 
@@ -113,7 +113,7 @@ async fn waiting() -> (Stage, TestGate) {
         .strings
         .until(|conduct| !conduct.suspended.is_empty())
         .await;
-    assert_eq!(gate.standing(), Standing::Asked);
+    assert_eq!(gate.state(), GateState::Requested);
     (stage, gate)
 }
 
@@ -152,7 +152,7 @@ async fn a_run_that_waits_takes_no_slot_and_leaves_no_plan_on_disk() {
     let outcome = stage.strings.outcome().await;
     assert!(matches!(outcome, Outcome::Planned(_)), "{outcome:?}");
 
-    gate.set(Standing::Came);
+    gate.set(GateState::Came);
     stage.strings.applied().await;
     assert_eq!(stage.strings.conduct(|conduct| conduct.resumed), 1);
     assert!(stage.state().exists());
@@ -170,7 +170,7 @@ async fn wait_ends_without_an_apply_when_its_task_wants_something_else() {
         let (mut stage, gate) = waiting().await;
         stage.strings.conduct(|conduct| conduct.wait_end = end);
         stage.strings.interrupted().await;
-        assert_eq!(gate.standing(), Standing::GivenUp);
+        assert_eq!(gate.state(), GateState::GivenUp);
         assert!(!stage.state().exists());
     }
 }
@@ -179,12 +179,12 @@ async fn wait_ends_without_an_apply_when_its_task_wants_something_else() {
 async fn approval_that_comes_too_late_is_given_up() {
     let (mut stage, gate) = waiting().await;
     stage.strings.conduct(|conduct| conduct.group_busy = true);
-    gate.set(Standing::Came);
+    gate.set(GateState::Came);
     stage
         .strings
         .conduct(|conduct| conduct.wait_end = WaitEnd::NewerInput);
     stage.strings.interrupted().await;
-    assert_eq!(gate.standing(), Standing::GivenUp);
+    assert_eq!(gate.state(), GateState::GivenUp);
     assert!(!stage.state().exists());
 }
 
@@ -193,19 +193,19 @@ async fn a_draining_worker_hands_its_wait_on() {
     let (mut stage, gate) = waiting().await;
     stage.shutdown.drain.cancel();
     stage.strings.interrupted().await;
-    assert_eq!(gate.standing(), Standing::GivenUp);
+    assert_eq!(gate.state(), GateState::GivenUp);
 }
 
 #[tokio::test]
 async fn a_wait_in_vain_says_so() {
     let (mut stage, gate) = waiting().await;
-    gate.set(Standing::Rejected);
+    gate.set(GateState::Rejected);
     let error = stage.strings.failed().await;
     assert_eq!(
         error,
         "it waited in vain for the gate of the test: a person said no"
     );
-    assert_eq!(gate.standing(), Standing::Rejected);
+    assert_eq!(gate.state(), GateState::Rejected);
     assert!(!stage.state().exists());
 }
 
@@ -213,7 +213,7 @@ async fn a_wait_in_vain_says_so() {
 async fn a_run_whose_group_is_busy_waits_on() {
     let (mut stage, gate) = waiting().await;
     stage.strings.conduct(|conduct| conduct.group_busy = true);
-    gate.set(Standing::Came);
+    gate.set(GateState::Came);
     stage
         .strings
         .until(|conduct| conduct.asked_to_resume > 1)
@@ -227,7 +227,7 @@ async fn a_run_whose_group_is_busy_waits_on() {
 async fn a_plan_is_refused_if_the_state_has_moved() {
     let (mut stage, gate) = waiting().await;
     apply_by_hand(stage.state().ancestors().nth(3).unwrap()).await;
-    gate.set(Standing::Came);
+    gate.set(GateState::Came);
     let error = stage.strings.failed().await;
     assert!(error.contains("Saved plan is stale"), "{}", error);
     assert!(!stage.file("saved.tfplan").exists());
@@ -246,12 +246,12 @@ async fn apply_by_hand(directory: &Path) {
 #[tokio::test]
 async fn a_plan_without_changes_waits_for_nothing() {
     let (mut stage, gate) = waiting().await;
-    gate.set(Standing::Came);
+    gate.set(GateState::Came);
     assert!(matches!(stage.strings.outcome().await, Outcome::Applied(_)));
-    gate.set(Standing::NotAsked);
+    gate.set(GateState::NotRequested);
     stage.strings.grant(RunKind::Apply, stage.input_of(saved));
     assert!(matches!(stage.strings.outcome().await, Outcome::Applied(_)));
-    assert_eq!(gate.standing(), Standing::NotAsked);
+    assert_eq!(gate.state(), GateState::NotRequested);
 }
 
 #[tokio::test]
@@ -262,11 +262,11 @@ async fn a_lost_lease_ends_a_wait() {
         .strings
         .conduct(|conduct| conduct.life = Duration::from_secs(9));
     stage.strings.grant(RunKind::Apply, stage.input_of(saved));
-    gate.until(Standing::Asked).await;
+    gate.until(GateState::Requested).await;
     // Set only now, so that a busy machine gets as far as the wait.
     stage
         .strings
         .conduct(|conduct| conduct.renewals = Some(Code::FailedPrecondition));
-    gate.until(Standing::GivenUp).await;
+    gate.until(GateState::GivenUp).await;
     assert!(!stage.state().exists());
 }

@@ -23,12 +23,12 @@ const KNOWS_NO_MOVE: &str = " knows no move";
 /// Follows the name of such a task that was moved before. Only a failover that forgot the last move may cause
 /// that.
 const HAS_TWO_STATES: &str = " has two states";
-const READ_PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Suite<'_> {
     /// Waits until everything is applied and nothing waits or is at work.
-    pub(super) async fn settle(&mut self, patience: Duration) -> Result<(), String> {
-        let end = Instant::now() + patience;
+    pub(super) async fn settle(&mut self, limit: Duration) -> Result<(), String> {
+        let end = Instant::now() + limit;
         let wanted = std::sync::Arc::clone(&self.scene.outside.wanted);
         retry(end, async || wanted.lock().await.settle().await).await?;
         self.until_quiet(end).await?;
@@ -160,7 +160,7 @@ impl Suite<'_> {
         for api in self.apis() {
             let statuses = retry(end, async || {
                 let ask = api.ask("/v1/status/tasks");
-                match timeout(READ_PATIENCE, ask).await {
+                match timeout(READ_TIMEOUT, ask).await {
                     Ok(Ok((200, statuses))) => Ok(statuses),
                     other => Err(format!("status of tasks: {other:?}")),
                 }

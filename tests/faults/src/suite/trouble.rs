@@ -19,7 +19,7 @@ use crate::report::say;
 use crate::wanted::Wanted;
 use crate::writes::Writes;
 
-const READ_PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Suite<'_> {
     /// Returns when all processes are up again and every write has its answer.
@@ -119,7 +119,7 @@ async fn read<T>(
 ) {
     for api in apis.iter().cycle() {
         let ask = api.ask("/v1/status/tasks?include=events");
-        let answer = timeout(READ_PATIENCE, ask).await;
+        let answer = timeout(READ_TIMEOUT, ask).await;
         // A failover may lose events that were shown before it.
         if forgotten.has_changed().unwrap_or_default() {
             forgotten.mark_unchanged();

@@ -11,7 +11,7 @@ use super::book::{Order, Outcome, Shown};
 use crate::conditions::Kind;
 use crate::plan::Plan;
 
-const READ_PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends an order and waits for the answer.
 pub(super) async fn send(
@@ -80,7 +80,7 @@ fn outcome(order: &Order, status: StatusCode, text: &str) -> Outcome {
 pub(super) async fn show(api: &Api, task: usize) -> Result<Option<Shown>, String> {
     let name = Plan::task(task);
     let path = format!("/v1/tasks/{name}");
-    match timeout(READ_PATIENCE, api.ask(&path)).await {
+    match timeout(READ_TIMEOUT, api.ask(&path)).await {
         Ok(Ok((404, _))) => Ok(None),
         Ok(Ok((200, answer))) => match Shown::read(&answer) {
             Some(shown) => Ok(Some(shown)),

@@ -15,7 +15,7 @@ use crate::between::Between;
 use crate::plan::{Cancel, Plan};
 use crate::processes;
 
-const READ_PATIENCE: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Requests to cancel runs, and their outcomes.
 #[derive(Debug, Default)]
@@ -134,14 +134,14 @@ impl Writes {
     /// Lets a destruction go on that was cancelled.
     pub(crate) async fn delete_again(&self, task: &str) {
         let url = self.apis[0].url(&format!("/v1/tasks/{task}"));
-        drop(timeout(READ_PATIENCE, self.client.delete(url).send()).await);
+        drop(timeout(READ_TIMEOUT, self.client.delete(url).send()).await);
     }
 
     /// Decides that a task goes on with the state of the old backend, whatever state the new one has.
     pub(crate) async fn keep_old_state(&self, task: &str) {
         let url = self.apis[0].url(&format!("/v1/tasks/{task}/state"));
         let decision = self.client.post(url).json(&json!({"keep": "old"}));
-        drop(timeout(READ_PATIENCE, decision.send()).await);
+        drop(timeout(READ_TIMEOUT, decision.send()).await);
     }
 
     pub(super) fn collect_cancels(&mut self) {
@@ -183,7 +183,7 @@ impl Writes {
 
 async fn listed(api: &Api, status: &str) -> Vec<Shown> {
     let path = format!("/v1/runs?status={status}&limit=50");
-    match timeout(READ_PATIENCE, api.ask(&path)).await {
+    match timeout(READ_TIMEOUT, api.ask(&path)).await {
         Ok(Ok((200, answer))) => read(&answer),
         _ => Vec::new(),
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, say};
+use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, run_plan, say};
 use cts_tests::{Backend, Driver};
 
 /// Carries out the course of a seed, in which nothing forbidden may happen.
@@ -23,10 +23,10 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent, driver: Driver)
     let course = Course {
         keep,
         always_keep: false,
-        patience: Duration::from_mins(4),
+        settle_limit: Duration::from_mins(4),
         previous: None,
     };
-    let report = carry_out(&plan, &course).await;
+    let report = run_plan(&plan, &course).await;
     say(&report.to_string());
     assert!(report.violations.is_empty(), "{report}");
 }

@@ -10,14 +10,14 @@ use tokio::time::timeout;
 use super::{Cluster, Service};
 use crate::DEADLINE;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Cluster {
     /// The replicas as a scheduler sees them.
     pub async fn replicas(&self, scheduler: usize) -> Result<GetClusterResponse, String> {
         let channel = self.channel(Service::Scheduler, scheduler);
         let mut client = ClusterServiceClient::new(channel);
-        match timeout(PATIENCE, client.get_cluster(GetClusterRequest {})).await {
+        match timeout(TIMEOUT, client.get_cluster(GetClusterRequest {})).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(status.to_string()),
             Err(elapsed) => Err(elapsed.to_string()),

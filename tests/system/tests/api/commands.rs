@@ -2,10 +2,10 @@
 
 use cts_tests::{Site, executable, task};
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{MODULE, Scene};
 
-async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
+async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     let all = [&["task"], arguments].concat();
     call(scene, &executable("cts"), &all).await
 }

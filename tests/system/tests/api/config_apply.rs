@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{self, MODULE, Scene};
 
 fn words<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -21,7 +21,7 @@ fn words<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-async fn apply(scene: &Scene, more: &[&str]) -> Said {
+async fn apply(scene: &Scene, more: &[&str]) -> CommandOutput {
     call(scene, &executable("cts"), &words("apply", more)).await
 }
 

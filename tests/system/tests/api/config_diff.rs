@@ -3,10 +3,10 @@
 use cts_tests::{Shape, executable, task as block};
 use serde_json::{Value, json};
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{MODULE, Scene, task};
 
-async fn diff(scene: &Scene, more: &[&str]) -> Said {
+async fn diff(scene: &Scene, more: &[&str]) -> CommandOutput {
     let mut words = vec!["config", "diff", "-config-file=cts.hcl"];
     if Shape::of_this_run() == Shape::Cluster {
         words.push("-config-file=database.hcl");

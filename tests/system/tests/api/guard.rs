@@ -4,12 +4,12 @@ use cts_testkit::{assert_contains, eventually};
 use cts_tests::{DEADLINE, Site, executable, task};
 use serde_json::{Value, json};
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{MODULE, Scene};
 
 const GUARDED: &str = "min_instances = 2\nmax_shrink = \"50%\"\nbuffer_period { min = \"1s\" }";
 
-async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
+async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     call(scene, &executable("cts"), arguments).await
 }
 

@@ -4,10 +4,10 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, executable};
 use serde_json::Value;
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::Scene;
 
-async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
+async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     call(scene, &executable("cts"), arguments).await
 }
 

@@ -12,18 +12,18 @@ use crate::api::scene::Scene;
 
 /// The end of a call, and its output.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) text: String,
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.code, self.text)
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// Panics unless it went well and said all of this.
     #[track_caller]
     pub(crate) fn well(&self, parts: &[&str]) {
@@ -44,7 +44,7 @@ impl Said {
 }
 
 /// Calls `program` with these arguments in the site's directory; the environment names the API.
-pub(crate) async fn call(scene: &Scene, program: &Path, arguments: &[&str]) -> Said {
+pub(crate) async fn call(scene: &Scene, program: &Path, arguments: &[&str]) -> CommandOutput {
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -56,7 +56,7 @@ pub(crate) async fn call(scene: &Scene, program: &Path, arguments: &[&str]) -> S
         .kill_on_drop(true);
     let output = timeout(DEADLINE, command.output()).await.unwrap().unwrap();
     let bytes = [output.stdout, output.stderr].concat();
-    Said {
+    CommandOutput {
         code: output.status.code(),
         text: String::from_utf8_lossy(&bytes).into_owned(),
     }

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use cts_tests::{Site, executable};
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{Scene, task as object};
 
-async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
+async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     call(scene, &executable("cts"), arguments).await
 }
 

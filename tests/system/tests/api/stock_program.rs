@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use cts_tests::{Site, link, task};
 
-use crate::api::program::{Said, call};
+use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{MODULE, Scene};
 
 fn program(scene: &Scene) -> PathBuf {
     link(scene.site.path(), "consul-terraform-sync")
 }
 
-async fn stock(scene: &Scene, arguments: &[&str]) -> Said {
+async fn stock(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     let all = [&["task"], arguments].concat();
     call(scene, &program(scene), &all).await
 }

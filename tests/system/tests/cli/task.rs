@@ -21,7 +21,7 @@ mod tls_words;
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};
 use serde_json::{Value, json};
 
-use self::call::{Call, Said};
+use self::call::{Call, CommandOutput};
 
 /// Id of requests in answers.
 const REQUEST_ID: &str = "5f0c2a52-64bb-41c0-8d2e-0c61c6f1a9ee";
@@ -44,7 +44,7 @@ impl Conversation {
     }
 
     /// Runs `call` against the server and demands that these requests come, and no others.
-    async fn run(&self, call: Call, requests: &[&str]) -> Said {
+    async fn run(&self, call: Call, requests: &[&str]) -> CommandOutput {
         let said = self.call(call).run().await;
         assert_eq!(self.server.lines(), requests, "{said}");
         assert_eq!(self.server.answers_left(), 0, "{said}");
@@ -52,7 +52,7 @@ impl Conversation {
     }
 
     /// Replaces the server's address, whose port differs each time.
-    fn without_port(&self, said: Said) -> Said {
+    fn without_port(&self, said: CommandOutput) -> CommandOutput {
         said.replace(&self.server.address().to_string(), "SERVER")
     }
 }

@@ -3,7 +3,7 @@
 use cts_tests::task;
 
 use super::site::Server;
-use crate::cli::task::call::{Call, Said};
+use crate::cli::task::call::{Call, CommandOutput};
 
 /// Lines that scripts wait for, in their order; `X` is the task.
 const CREATE: [&str; 7] = [
@@ -85,7 +85,7 @@ fn cold() -> String {
     task("cold", "./module", &["web"], "enabled = false")
 }
 
-async fn talk(server: &Server, command: &Command, keys: &str) -> Said {
+async fn talk(server: &Server, command: &Command, keys: &str) -> CommandOutput {
     let call = Call::original(command.words)
         .file("made.hcl", &server.task_file("made"))
         .variable("CTS_ADDRESS", server.address());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::site::{NAME, Server, run, site, start};
-use crate::cli::task::call::{Call, Said};
+use crate::cli::task::call::{Call, CommandOutput};
 
 /// Longer than the buffer period and a run.
 const QUIET: Duration = Duration::from_secs(4);
@@ -210,7 +210,7 @@ async fn status_of_the_daemon(server: &Server) {
     assert_eq!(list["tasks"].as_array().unwrap().len(), 1);
 }
 
-async fn task_command(server: &Server, words: &[&str], input: &str) -> Said {
+async fn task_command(server: &Server, words: &[&str], input: &str) -> CommandOutput {
     Call::original(&[&["task"], words].concat())
         .file("taskExample.hcl", &server.task_file("web"))
         .variable("CTS_ADDRESS", server.address())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts::{
-    Embedded, Failure, LogFormat, Observation, Patience, ProcessEnv, Sockets, StartMode,
+    AbsentPeers, Embedded, Failure, LogFormat, Observation, ProcessEnv, Sockets, StartMode,
     StartOptions,
 };
 use cts_config::LoadContext;
@@ -64,7 +64,7 @@ async fn start(site: &Site) -> InProcess {
         mode: StartMode::Daemon,
         reset_storage: false,
         restored: false,
-        patience: Patience::Ends,
+        absent_peers: AbsentPeers::Fail,
     };
     let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets, options)
         .await

@@ -45,15 +45,15 @@ fn the_known_state_goes_on_wherever_it_is() {
 fn a_known_state_that_is_missing_is_never_begun_anew() {
     let known = known(5, Some(2));
     for (source, expected) in [
-        (Source::Unknown, Decision::Refuse(Refusal::NoSource)),
-        (Source::Nothing, Decision::Refuse(Refusal::SourceEmpty)),
+        (Source::Unknown, Decision::Refuse(StateRefusal::NoSource)),
+        (Source::Nothing, Decision::Refuse(StateRefusal::SourceEmpty)),
         (
             Source::State(state("other", 9)),
-            Decision::Refuse(Refusal::SourceForeign),
+            Decision::Refuse(StateRefusal::SourceForeign),
         ),
         (
             Source::State(state("ours", 4)),
-            Decision::Refuse(Refusal::SourceOlder),
+            Decision::Refuse(StateRefusal::SourceOlder),
         ),
         (Source::State(state("ours", 5)), MOVE),
         (Source::State(state("ours", 8)), MOVE),
@@ -71,7 +71,7 @@ fn on_the_way_back_only_what_was_moved_away_is_replaced() {
     };
     assert_eq!(decided(Some(5), 5), MOVE);
     assert_eq!(decided(Some(5), 4), MOVE);
-    let refused = Decision::Refuse(Refusal::BothChanged);
+    let refused = Decision::Refuse(StateRefusal::BothChanged);
     assert_eq!(decided(Some(5), 6), refused, "it was changed there");
     assert_eq!(decided(None, 5), refused, "it was never moved");
 }
@@ -83,7 +83,7 @@ fn an_unrelated_state_is_not_overwritten_even_without_resources() {
     let source = &Source::State(state("ours", 9));
     assert_eq!(
         decide(Some(&known(9, Some(9))), Some(&target), source, None),
-        Decision::Refuse(Refusal::TargetForeign)
+        Decision::Refuse(StateRefusal::TargetForeign)
     );
 }
 
@@ -104,7 +104,7 @@ fn a_decision_of_a_person_is_carried_out() {
     let pushed = keep(Keep::Old, Some(&old));
     assert_eq!(pushed, Decision::GoOn(Some(old)), "it was pushed before");
     let unknown = decide(Some(&known), None, &Source::Unknown, Some(Keep::Old));
-    assert_eq!(unknown, Decision::Refuse(Refusal::NoSource));
+    assert_eq!(unknown, Decision::Refuse(StateRefusal::NoSource));
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn the_state_of_an_earlier_task_is_taken_only_where_there_is_none() {
     let decided = decide_from(Some(&pushed), &source, None);
     assert_eq!(decided, Decision::GoOn(Some(pushed)));
     let own = state("own", 1);
-    let taken = Decision::Refuse(Refusal::TargetTaken);
+    let taken = Decision::Refuse(StateRefusal::TargetTaken);
     assert_eq!(decide_from(Some(&own), &source, None), taken);
-    let empty = Decision::Refuse(Refusal::SourceEmpty);
+    let empty = Decision::Refuse(StateRefusal::SourceEmpty);
     assert_eq!(decide_from(None, &Source::Nothing, None), empty);
 }
 
@@ -125,12 +125,12 @@ fn the_state_of_an_earlier_task_is_taken_only_where_there_is_none() {
 fn a_state_is_lost_only_where_it_was_and_an_earlier_version_anywhere() {
     let known = known(5, None);
     for (target, had_it, expected) in [
-        (None, true, Refusal::Lost),
-        (None, false, Refusal::NoSource),
-        (Some(state("other", 9)), true, Refusal::Replaced),
-        (Some(state("other", 9)), false, Refusal::NoSource),
-        (Some(state("ours", 4)), true, Refusal::Older),
-        (Some(state("ours", 4)), false, Refusal::Older),
+        (None, true, StateRefusal::Lost),
+        (None, false, StateRefusal::NoSource),
+        (Some(state("other", 9)), true, StateRefusal::Replaced),
+        (Some(state("other", 9)), false, StateRefusal::NoSource),
+        (Some(state("ours", 4)), true, StateRefusal::Older),
+        (Some(state("ours", 4)), false, StateRefusal::Older),
     ] {
         let target = target.as_ref();
         let decided = decide(Some(&known), target, &Source::Unknown, None);
@@ -138,8 +138,12 @@ fn a_state_is_lost_only_where_it_was_and_an_earlier_version_anywhere() {
             panic!("{decided:?}");
         };
         assert_eq!(refusal.at_place(had_it, Some(&known), target), expected);
-        let named = Refusal::SourceEmpty.at_place(had_it, Some(&known), target);
-        assert_eq!(named, Refusal::SourceEmpty, "another place was looked at");
+        let named = StateRefusal::SourceEmpty.at_place(had_it, Some(&known), target);
+        assert_eq!(
+            named,
+            StateRefusal::SourceEmpty,
+            "another place was looked at"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use cts_core::{LeaderEpoch, RunId};
 use cts_store::Member;
 use cts_store_conformance::member;
 
-use super::{PATIENCE, Purpose, SchedulerInput};
+use super::{Purpose, STATEMENT_TIMEOUT, SchedulerInput};
 use crate::database::Ask;
 use crate::engine::MILLISECOND;
 use crate::rules::Rules;
@@ -28,7 +28,7 @@ impl Simulation {
         }
         let raises = self.rules != Rules::NoRaiseInDoubt;
         let scheduler = self.scheduler(process);
-        if (scheduler.writes).is_some_and(|(_, _, _, sent)| sent + PATIENCE <= now) {
+        if (scheduler.writes).is_some_and(|(_, _, _, sent)| sent + STATEMENT_TIMEOUT <= now) {
             scheduler.doubt();
         }
         let epoch = scheduler.epoch();

@@ -136,7 +136,7 @@ impl Simulation {
 
     fn ask(&mut self, process: usize, slot: usize, now: Duration) {
         let request = self.call_scheduler(process, slot, now, Request::Acquire);
-        let until = now + Self::acquire_patience();
+        let until = now + Self::acquire_timeout();
         self.worker(process).slots[slot].work = Work::Asking { request, until };
     }
 
@@ -159,7 +159,7 @@ impl Simulation {
             waited: Duration::ZERO,
         };
         let to = (scheduler, self.processes[scheduler].life);
-        let input = ProcessInput::Scheduler(SchedulerInput::Asked(caller, request));
+        let input = ProcessInput::Scheduler(SchedulerInput::Called(caller, request));
         self.send(process, to, input);
         number
     }

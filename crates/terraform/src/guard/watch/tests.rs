@@ -8,8 +8,8 @@ fn watch() -> Watch {
     Watch::new(StopPolicy::default(), 10 * SECOND)
 }
 
-fn hold(directory: &str, stop_in: u32, gone_in: u32) -> Line {
-    Line::Hold {
+fn allow(directory: &str, stop_in: u32, gone_in: u32) -> Line {
+    Line::Allow {
         directory: directory.into(),
         stop_in: stop_in * SECOND,
         gone_in: gone_in * SECOND,
@@ -64,10 +64,10 @@ fn nothing_is_looked_for_while_there_is_time() {
     let mut watch = watch();
     let now = Instant::now();
     assert_eq!(watch.next_look(now), None);
-    watch.hear(hold("/a", 15, 29), now);
-    watch.hear(hold("/b", 5, 29), now);
+    watch.hear(allow("/a", 15, 29), now);
+    watch.hear(allow("/b", 5, 29), now);
     assert_eq!(watch.next_look(now), Some(now + 5 * SECOND));
-    watch.hear(hold("/b", 30, 40), now + SECOND);
+    watch.hear(allow("/b", 30, 40), now + SECOND);
     assert_eq!(watch.next_look(now), Some(now + 15 * SECOND));
     watch.hear(
         Line::Release {
@@ -82,8 +82,8 @@ fn nothing_is_looked_for_while_there_is_time() {
 fn processes_without_renewal_are_stopped_before_the_end() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 15, 29), now);
-    watch.hear(hold("/b", 60, 90), now);
+    watch.hear(allow("/a", 15, 29), now);
+    watch.hear(allow("/b", 60, 90), now);
     let sent = play(
         &mut watch,
         &[("/a", 7), ("/b", 8), ("/c", 9)],
@@ -105,8 +105,8 @@ fn processes_without_renewal_are_stopped_before_the_end() {
 fn a_dead_workers_processes_are_all_stopped_at_once_but_what_was_released() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 15, 29), now);
-    watch.hear(hold("/old", 15, 29), now);
+    watch.hear(allow("/a", 15, 29), now);
+    watch.hear(allow("/old", 15, 29), now);
     watch.hear(
         Line::Release {
             directory: "/old".into(),
@@ -142,10 +142,10 @@ fn interrupted_processes_are_not_interrupted_again() {
     };
     let expected = [(80, 7, Signal::SIGTERM), (95, 7, Signal::SIGKILL)];
     let now = Instant::now();
-    let mut standing_still = watch();
-    standing_still.hear(hold("/a", 5, 30), now);
-    standing_still.hear(interrupted.clone(), now);
-    let sent = play(&mut standing_still, &[("/a", 7)], now, 40 * SECOND);
+    let mut stalled = watch();
+    stalled.hear(allow("/a", 5, 30), now);
+    stalled.hear(interrupted.clone(), now);
+    let sent = play(&mut stalled, &[("/a", 7)], now, 40 * SECOND);
     assert_eq!(sent[..1], expected[..1]);
     assert_eq!(sent[1].2, Signal::SIGKILL);
     assert!(sent[1].0 < 100);
@@ -159,13 +159,13 @@ fn interrupted_processes_are_not_interrupted_again() {
 fn a_late_renewal_ends_a_stop() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 1, 10), now);
+    watch.hear(allow("/a", 1, 10), now);
     let then = now + SECOND;
     assert_eq!(
         signals(&watch.check(&found(&[("/a", 7)]), then)),
         [(7, Signal::SIGINT)]
     );
-    watch.hear(hold("/a", 20, 30), then);
+    watch.hear(allow("/a", 20, 30), then);
     assert_eq!(watch.next_look(then), Some(then + 20 * SECOND));
     assert_eq!(watch.check(&found(&[("/a", 7)]), then + SECOND), []);
 }
@@ -174,7 +174,7 @@ fn a_late_renewal_ends_a_stop() {
 fn processes_that_appear_after_the_end_are_killed() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 1, 5), now);
+    watch.hear(allow("/a", 1, 5), now);
     assert_eq!(play(&mut watch, &[], now, 60 * SECOND), []);
     let sent = play(&mut watch, &[("/a", 7)], now + 60 * SECOND, 5 * SECOND);
     assert_eq!(
@@ -188,10 +188,10 @@ fn processes_that_appear_after_the_end_are_killed() {
 fn words_of_the_worker_do_not_postpone_a_look() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 0, 5), now);
+    watch.hear(allow("/a", 0, 5), now);
     watch.check(&found(&[("/a", 7)]), now);
     let later = now + Duration::from_millis(90);
-    watch.hear(hold("/b", 20, 30), later);
+    watch.hear(allow("/b", 20, 30), later);
     assert_eq!(watch.next_look(later), Some(now + BUSY));
 }
 
@@ -216,7 +216,7 @@ fn a_dead_workers_guard_looks_several_times_before_it_ends() {
 fn a_worker_that_leaves_is_followed_at_once() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 15, 29), now);
+    watch.hear(allow("/a", 15, 29), now);
     watch.hear(
         Line::Release {
             directory: "/a".into(),
@@ -233,15 +233,15 @@ fn a_worker_that_leaves_is_followed_at_once() {
 fn a_directory_is_one_whatever_was_said_of_it() {
     let mut watch = watch();
     let now = Instant::now();
-    watch.hear(hold("/a", 15, 29), now);
+    watch.hear(allow("/a", 15, 29), now);
     watch.hear(
         Line::Release {
             directory: "/a".into(),
         },
         now,
     );
-    watch.hear(hold("/a", 2, 4), now);
+    watch.hear(allow("/a", 2, 4), now);
     assert!(watch.released.is_empty());
-    assert!(watch.holds.contains_key(Path::new("/a")));
+    assert!(watch.deadlines.contains_key(Path::new("/a")));
     assert_eq!(watch.next_look(now), Some(now + 2 * SECOND));
 }

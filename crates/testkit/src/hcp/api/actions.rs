@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use tokio::time::Instant;
 
-use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::call::{Answered, Call, RefusedCall, Reply};
 use super::super::model::{Cancel, Model, Run};
 use super::super::phase::Phase;
 
@@ -14,14 +14,14 @@ const FORCE_AFTER: Duration = Duration::from_secs(1);
 
 const ACCEPTED: Reply = Reply::empty(StatusCode::ACCEPTED);
 
-fn found<'a>(model: &'a mut Model, id: &str) -> Result<&'a mut Run, Refusal> {
-    model.run_mut(id).ok_or_else(Refusal::not_found)
+fn found<'a>(model: &'a mut Model, id: &str) -> Result<&'a mut Run, RefusedCall> {
+    model.run_mut(id).ok_or_else(RefusedCall::not_found)
 }
 
 pub(super) fn apply(model: &mut Model, id: &str) -> Answered {
     let run = found(model, id)?;
     if !run.confirmable {
-        return Err(Refusal::transition());
+        return Err(RefusedCall::transition());
     }
     run.enter(Phase::Confirmed);
     Ok(ACCEPTED)
@@ -30,7 +30,7 @@ pub(super) fn apply(model: &mut Model, id: &str) -> Answered {
 pub(super) fn discard(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     let run = found(model, id)?;
     if !run.is_discardable() {
-        return Err(Refusal::transition());
+        return Err(RefusedCall::transition());
     }
     run.note("discarded", call.caller);
     model.end_run(id, Phase::Discarded);
@@ -40,17 +40,17 @@ pub(super) fn discard(model: &mut Model, call: &Call<'_>, id: &str) -> Answered 
 pub(super) fn cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     let run = found(model, id)?;
     if !run.is_cancelable() {
-        return Err(Refusal::transition());
+        return Err(RefusedCall::transition());
     }
     run.note("canceled", call.caller);
-    run.cancel = Cancel::Asked(Instant::now());
+    run.cancel = Cancel::Requested(Instant::now());
     Ok(ACCEPTED)
 }
 
 pub(super) fn force_cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     let run = found(model, id)?;
     if !is_force_cancelable(run) {
-        return Err(Refusal::transition());
+        return Err(RefusedCall::transition());
     }
     run.note("force_canceled", call.caller);
     run.cancel = Cancel::Forced;
@@ -58,6 +58,6 @@ pub(super) fn force_cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answ
 }
 
 pub(super) fn is_force_cancelable(run: &Run) -> bool {
-    let is_due = matches!(run.cancel, Cancel::Asked(at) if at.elapsed() >= FORCE_AFTER);
+    let is_due = matches!(run.cancel, Cancel::Requested(at) if at.elapsed() >= FORCE_AFTER);
     is_due && !run.status.is_end()
 }

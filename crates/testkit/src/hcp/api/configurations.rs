@@ -4,7 +4,7 @@ use flate2::read::GzDecoder;
 use serde_json::Map;
 use tar::Archive;
 
-use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::call::{Answered, Call, RefusedCall, Reply};
 use super::super::model::{Configuration, Model, Run, Signed};
 
 /// Most bytes of an uploaded configuration.
@@ -22,21 +22,27 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
 }
 
 pub(super) fn get(model: &Model, id: &str) -> Answered {
-    let configuration = model.configuration(id).ok_or_else(Refusal::not_found)?;
+    let configuration = model.configuration(id).ok_or_else(RefusedCall::not_found)?;
     Ok(Reply::ok(configuration.document(None)))
 }
 
 /// Takes the archive, and queues a run if the configuration version has not renounced that.
-pub(in super::super) fn upload(model: &mut Model, id: &str, content: &[u8]) -> Result<(), Refusal> {
+pub(in super::super) fn upload(
+    model: &mut Model,
+    id: &str,
+    content: &[u8],
+) -> Result<(), RefusedCall> {
     let held = model.uploads_held;
-    let configuration = model.configuration_mut(id).ok_or_else(Refusal::not_found)?;
+    let configuration = model
+        .configuration_mut(id)
+        .ok_or_else(RefusedCall::not_found)?;
     if configuration.status != "pending" {
-        return Err(Refusal::conflict(
+        return Err(RefusedCall::conflict(
             "The configuration version is uploaded already.",
         ));
     }
     if content.len() > UPLOAD_LIMIT {
-        return Err(Refusal::invalid("upload", "The upload is too large"));
+        return Err(RefusedCall::invalid("upload", "The upload is too large"));
     }
     content.clone_into(&mut configuration.content);
     configuration.error = unreadable(content);

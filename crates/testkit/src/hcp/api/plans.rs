@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Answered, Refusal, Reply};
+use super::super::call::{Answered, RefusedCall, Reply};
 use super::super::model::{Model, Run, Signed};
 
-fn run(model: &Model, wanted: impl Fn(&Run) -> bool) -> Result<Run, Refusal> {
+fn run(model: &Model, wanted: impl Fn(&Run) -> bool) -> Result<Run, RefusedCall> {
     let mut runs = model.runs.iter();
     let found = runs.find(|run| wanted(run)).cloned();
-    found.ok_or_else(Refusal::not_found)
+    found.ok_or_else(RefusedCall::not_found)
 }
 
 pub(super) fn get(model: &mut Model, id: &str) -> Answered {

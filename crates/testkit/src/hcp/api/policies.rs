@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::call::{Answered, Call, RefusedCall, Reply};
 use super::super::model::{Model, PolicyCheck, Run};
 use super::super::phase::Phase;
 
@@ -32,7 +32,7 @@ fn document(run: &Run, check: &PolicyCheck) -> Value {
 }
 
 pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    let run = model.run(id).ok_or_else(Refusal::not_found)?;
+    let run = model.run(id).ok_or_else(RefusedCall::not_found)?;
     let checks = run.policy.iter();
     Ok(call.page(checks.map(|check| document(run, check)).collect()))
 }
@@ -40,13 +40,15 @@ pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Answered {
 pub(super) fn override_failed(model: &mut Model, id: &str) -> Answered {
     let has = |run: &Run| run.policy.as_ref().is_some_and(|check| check.id == id);
     let mut runs = model.runs.iter_mut();
-    let run = runs.find(|run| has(run)).ok_or_else(Refusal::not_found)?;
+    let run = runs
+        .find(|run| has(run))
+        .ok_or_else(RefusedCall::not_found)?;
     let is_overridable = run.status == Phase::PolicyOverride;
     let Some(check) = run.policy.as_mut().filter(|_| is_overridable) else {
-        return Err(Refusal::transition());
+        return Err(RefusedCall::transition());
     };
     check.status = "overridden";
     run.enter(Phase::PolicyChecked);
-    let check = run.policy.as_ref().ok_or_else(Refusal::not_found)?;
+    let check = run.policy.as_ref().ok_or_else(RefusedCall::not_found)?;
     Ok(Reply::ok(document(run, check)))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::call::{Answered, Call, RefusedCall, Reply};
 use super::super::model::{Model, Run};
 
 /// Puts a run behind those of its workspace.
@@ -18,10 +18,10 @@ pub(super) fn queue(model: &mut Model, mut run: Run) {
 pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
     let attributes = call.attributes("runs")?;
     let id = call.related("workspace").unwrap_or_default();
-    let workspace = model.workspace(id).ok_or_else(Refusal::not_found)?;
+    let workspace = model.workspace(id).ok_or_else(RefusedCall::not_found)?;
     if workspace.mode() == "local" {
         let detail = "Runs cannot be created in workspaces with local execution";
-        return Err(Refusal::invalid("workspace", detail));
+        return Err(RefusedCall::invalid("workspace", detail));
     }
     let own = |id: &str| {
         let mut known = model.configurations.iter().rev();
@@ -34,18 +34,18 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
         })
     };
     let configuration = match call.related("configuration-version") {
-        Some(id) => own(id).ok_or_else(Refusal::not_found)?,
+        Some(id) => own(id).ok_or_else(RefusedCall::not_found)?,
         None => latest().ok_or_else(|| {
-            Refusal::invalid("configuration_version", "Configuration version is missing")
+            RefusedCall::invalid("configuration_version", "Configuration version is missing")
         })?,
     };
     if matches!(configuration.status, "pending" | "errored") {
         let detail = "Configuration version is not uploaded";
-        return Err(Refusal::invalid("configuration_version", detail));
+        return Err(RefusedCall::invalid("configuration_version", detail));
     }
     let mut run = Run::new(id, &configuration.id, &call.caller.name, &attributes);
     if run.variables.iter().any(|(key, _)| key.is_empty()) {
-        return Err(Refusal::invalid("variables", "Variables need a key"));
+        return Err(RefusedCall::invalid("variables", "Variables need a key"));
     }
     if model.ignores_run_variables {
         run.variables.clear();
@@ -53,12 +53,12 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
     run.plan_only |= configuration.speculative;
     let id = run.id.clone();
     queue(model, run);
-    let run = model.run(&id).ok_or_else(Refusal::not_found)?;
+    let run = model.run(&id).ok_or_else(RefusedCall::not_found)?;
     Ok(Reply::created(document(model, run)))
 }
 
 pub(super) fn get(model: &Model, id: &str) -> Answered {
-    let run = model.run(id).ok_or_else(Refusal::not_found)?;
+    let run = model.run(id).ok_or_else(RefusedCall::not_found)?;
     Ok(Reply::ok(document(model, run)))
 }
 
@@ -71,12 +71,12 @@ pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Reply {
 }
 
 pub(super) fn task_stages(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    model.run(id).ok_or_else(Refusal::not_found)?;
+    model.run(id).ok_or_else(RefusedCall::not_found)?;
     Ok(call.page(Vec::new()))
 }
 
 pub(super) fn events(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    let run = model.run(id).ok_or_else(Refusal::not_found)?;
+    let run = model.run(id).ok_or_else(RefusedCall::not_found)?;
     let events = run.events.iter().enumerate();
     let events = events.map(|(at, (action, user))| {
         json!({

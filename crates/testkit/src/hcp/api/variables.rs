@@ -3,11 +3,11 @@
 use axum::http::StatusCode;
 use serde_json::Value;
 
-use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::call::{Answered, Call, RefusedCall, Reply};
 use super::super::model::{Model, Variable, Workspace};
 
-fn of_workspace<'a>(model: &'a mut Model, id: &str) -> Result<&'a mut Workspace, Refusal> {
-    model.workspace_mut(id).ok_or_else(Refusal::not_found)
+fn of_workspace<'a>(model: &'a mut Model, id: &str) -> Result<&'a mut Workspace, RefusedCall> {
+    model.workspace_mut(id).ok_or_else(RefusedCall::not_found)
 }
 
 pub(super) fn list(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
@@ -19,7 +19,7 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     let workspace = of_workspace(model, id)?;
     let attributes = call.attributes("vars")?;
     if !attributes.get("category").is_some_and(Value::is_string) {
-        return Err(Refusal::invalid(
+        return Err(RefusedCall::invalid(
             "category",
             "Category is not included in the list",
         ));
@@ -38,7 +38,7 @@ pub(super) fn update(model: &mut Model, call: &Call<'_>, id: &str, variable: &st
         .variables
         .iter()
         .position(|known| known.id == variable);
-    let position = position.ok_or_else(Refusal::not_found)?;
+    let position = position.ok_or_else(RefusedCall::not_found)?;
     let mut changed = workspace.variables[position].clone();
     changed.update(&call.attributes("vars")?)?;
     check_free(workspace, &changed)?;
@@ -52,13 +52,13 @@ pub(super) fn delete(model: &mut Model, id: &str, variable: &str) -> Answered {
     let before = workspace.variables.len();
     workspace.variables.retain(|known| known.id != variable);
     if workspace.variables.len() == before {
-        return Err(Refusal::not_found());
+        return Err(RefusedCall::not_found());
     }
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
 /// Refuses a second variable with a key.
-fn check_free(workspace: &Workspace, variable: &Variable) -> Result<(), Refusal> {
+fn check_free(workspace: &Workspace, variable: &Variable) -> Result<(), RefusedCall> {
     let mut others = workspace.variables.iter();
     let taken = others.any(|known| {
         known.id != variable.id
@@ -66,7 +66,7 @@ fn check_free(workspace: &Workspace, variable: &Variable) -> Result<(), Refusal>
             && known.environment == variable.environment
     });
     if taken {
-        return Err(Refusal::invalid("key", "Key has already been taken"));
+        return Err(RefusedCall::invalid("key", "Key has already been taken"));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::call::{Answered, Call, RefusedCall, Reply};
 use super::super::model::{Lock, Model, Right, Workspace};
 use super::super::settings::HcpSettings;
 
@@ -28,7 +28,7 @@ pub(super) fn list(model: &Model, call: &Call<'_>) -> Reply {
 }
 
 pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
-    let workspace = model.workspace(id).ok_or_else(Refusal::not_found)?;
+    let workspace = model.workspace(id).ok_or_else(RefusedCall::not_found)?;
     Ok(Reply::ok(workspace.document(model, call.caller)))
 }
 
@@ -38,7 +38,7 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
     let newest = model.settings.terraform_versions.last();
     let mut workspace = Workspace::new(newest.map_or("latest", String::as_str));
     if !attributes.contains_key("name") {
-        return Err(Refusal::invalid("name", "Name can't be blank"));
+        return Err(RefusedCall::invalid("name", "Name can't be blank"));
     }
     set(model, &mut workspace, &attributes)?;
     let document = workspace.document(model, call.caller);
@@ -53,7 +53,7 @@ pub(super) fn update(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
         .workspaces
         .iter()
         .position(|workspace| workspace.id == id);
-    let position = position.ok_or_else(Refusal::not_found)?;
+    let position = position.ok_or_else(RefusedCall::not_found)?;
     let mut workspace = model.workspaces.remove(position);
     let before = (workspace.attributes.clone(), workspace.agent_pool.clone());
     let result = set(model, &mut workspace, &attributes);
@@ -70,7 +70,7 @@ fn set(
     model: &Model,
     workspace: &mut Workspace,
     attributes: &Map<String, Value>,
-) -> Result<(), Refusal> {
+) -> Result<(), RefusedCall> {
     let settings = &model.settings;
     for (name, value) in attributes {
         match name.as_str() {
@@ -79,7 +79,7 @@ fn set(
                 check_name(model, &workspace.id, new)?;
             }
             "execution-mode" if !matches!(value.as_str(), Some("remote" | "local" | "agent")) => {
-                return Err(Refusal::invalid(
+                return Err(RefusedCall::invalid(
                     name,
                     "Execution mode is not included in the list",
                 ));
@@ -98,7 +98,7 @@ fn set(
     let pool = workspace.agent_pool.as_deref();
     let known = |id: &str| model.agent_pools.iter().any(|pool| pool.id == id);
     if pool.is_some_and(|id| !known(id)) {
-        return Err(Refusal::invalid(
+        return Err(RefusedCall::invalid(
             "agent-pool-id",
             "Agent pool does not exist",
         ));
@@ -106,7 +106,7 @@ fn set(
     if workspace.mode() != "agent" {
         workspace.agent_pool = None;
     } else if pool.is_none() {
-        return Err(Refusal::invalid(
+        return Err(RefusedCall::invalid(
             "agent-pool-id",
             "Agent pool can't be blank",
         ));
@@ -114,7 +114,7 @@ fn set(
     Ok(())
 }
 
-fn check_name(model: &Model, id: &str, name: &str) -> Result<(), Refusal> {
+fn check_name(model: &Model, id: &str, name: &str) -> Result<(), RefusedCall> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let detail = if name.is_empty() {
         "Name can't be blank"
@@ -130,10 +130,10 @@ fn check_name(model: &Model, id: &str, name: &str) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal::invalid("name", detail))
+    Err(RefusedCall::invalid("name", detail))
 }
 
-fn check_version(settings: &HcpSettings, version: &str) -> Result<(), Refusal> {
+fn check_version(settings: &HcpSettings, version: &str) -> Result<(), RefusedCall> {
     let constraint = version.starts_with(['~', '>', '<', '=']);
     let known = settings
         .terraform_versions
@@ -143,7 +143,7 @@ fn check_version(settings: &HcpSettings, version: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let detail = format!("Terraform version {version} is not available");
-    Err(Refusal::invalid("terraform-version", detail))
+    Err(RefusedCall::invalid("terraform-version", detail))
 }
 
 pub(super) fn delete(model: &mut Model, id: &str) -> Reply {
@@ -156,13 +156,15 @@ pub(super) fn safe_delete(model: &mut Model, id: &str) -> Answered {
         .current_state(id)
         .is_some_and(|state| state.resources() > 0)
     {
-        return Err(Refusal::conflict("The workspace still manages resources."));
+        return Err(RefusedCall::conflict(
+            "The workspace still manages resources.",
+        ));
     }
     if model
         .workspace(id)
         .is_some_and(|workspace| workspace.lock.is_some())
     {
-        return Err(Refusal::conflict("The workspace is locked."));
+        return Err(RefusedCall::conflict("The workspace is locked."));
     }
     Ok(delete(model, id))
 }
@@ -170,7 +172,7 @@ pub(super) fn safe_delete(model: &mut Model, id: &str) -> Answered {
 pub(super) fn lock(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     change_lock(model, call, id, |lock, name| match lock {
         None => Ok(Some(Lock::User(name.to_owned()))),
-        Some(_) => Err(Refusal::conflict(
+        Some(_) => Err(RefusedCall::conflict(
             "Unable to lock workspace. The workspace is already locked.",
         )),
     })
@@ -181,20 +183,20 @@ pub(super) fn unlock(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
         Some(Lock::User(holder)) if holder == name => Ok(None),
         Some(Lock::User(holder)) => {
             let detail = format!("Unable to unlock workspace. It is locked by {holder}.");
-            Err(Refusal::conflict(detail))
+            Err(RefusedCall::conflict(detail))
         }
         Some(Lock::Run(run)) => {
             let detail = format!("Unable to unlock workspace. It is locked by Run {run}.");
-            Err(Refusal::conflict(detail))
+            Err(RefusedCall::conflict(detail))
         }
-        None => Err(Refusal::conflict("Workspace already unlocked.")),
+        None => Err(RefusedCall::conflict("Workspace already unlocked.")),
     })
 }
 
 pub(super) fn force_unlock(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     change_lock(model, call, id, |lock, _| match lock {
         Some(_) => Ok(None),
-        None => Err(Refusal::conflict("Workspace already unlocked.")),
+        None => Err(RefusedCall::conflict("Workspace already unlocked.")),
     })
 }
 
@@ -202,9 +204,9 @@ fn change_lock(
     model: &mut Model,
     call: &Call<'_>,
     id: &str,
-    change: impl FnOnce(Option<&Lock>, &str) -> Result<Option<Lock>, Refusal>,
+    change: impl FnOnce(Option<&Lock>, &str) -> Result<Option<Lock>, RefusedCall>,
 ) -> Answered {
-    let workspace = model.workspace_mut(id).ok_or_else(Refusal::not_found)?;
+    let workspace = model.workspace_mut(id).ok_or_else(RefusedCall::not_found)?;
     workspace.lock = change(workspace.lock.as_ref(), &call.caller.name)?;
     get(model, call, id)
 }

@@ -120,7 +120,7 @@ impl Program {
                 cancel = next_cancel(directory, known) => {
                     match cancel {
                         Cancel::Forced => process.kill(),
-                        Cancel::Asked(_) | Cancel::Not => process.interrupt(),
+                        Cancel::Requested(_) | Cancel::Not => process.interrupt(),
                     }
                     known = cancel;
                 }

@@ -19,7 +19,7 @@ pub(in super::super) struct PolicyCheck {
 pub(in super::super) enum Cancel {
     Not,
     /// Since then.
-    Asked(Instant),
+    Requested(Instant),
     Forced,
 }
 

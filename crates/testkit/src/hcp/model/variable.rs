@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Refusal, reference};
+use super::super::call::{RefusedCall, reference};
 use super::identifier;
 
 const KEY_LIMIT: usize = 128;
@@ -40,7 +40,7 @@ impl Variable {
     pub(in super::super) fn update(
         &mut self,
         attributes: &serde_json::Map<String, Value>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RefusedCall> {
         let before = self.clone();
         for (name, value) in attributes {
             let text = || value.as_str().unwrap_or_default().to_owned();
@@ -55,7 +55,7 @@ impl Variable {
                     Some("terraform") => self.environment = false,
                     Some("env") => self.environment = true,
                     _ => {
-                        return Err(Refusal::invalid(
+                        return Err(RefusedCall::invalid(
                             name,
                             "Category is not included in the list",
                         ));
@@ -66,13 +66,13 @@ impl Variable {
         }
         self.check()?;
         if before.sensitive && !self.sensitive {
-            return Err(Refusal::invalid(
+            return Err(RefusedCall::invalid(
                 "sensitive",
                 "Sensitive cannot be disabled",
             ));
         }
         if before.sensitive && (before.key != self.key || before.hcl != self.hcl) {
-            return Err(Refusal::invalid(
+            return Err(RefusedCall::invalid(
                 "key",
                 "Key cannot be changed if sensitive",
             ));
@@ -81,13 +81,13 @@ impl Variable {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), RefusedCall> {
         if self.key.is_empty() {
-            return Err(Refusal::invalid("key", "Key can't be blank"));
+            return Err(RefusedCall::invalid("key", "Key can't be blank"));
         }
         if self.environment && self.hcl {
             let detail = "Hcl is not allowed for environment variables";
-            return Err(Refusal::invalid("hcl", detail));
+            return Err(RefusedCall::invalid("hcl", detail));
         }
         let fields = [
             ("key", self.key.len(), KEY_LIMIT),
@@ -97,7 +97,7 @@ impl Variable {
         for (name, length, limit) in fields {
             if length > limit {
                 let detail = format!("{name} is too long (maximum is {limit} characters)");
-                return Err(Refusal::invalid(name, detail));
+                return Err(RefusedCall::invalid(name, detail));
             }
         }
         Ok(())

@@ -86,7 +86,7 @@ impl Truth {
         let views = (0..self.dice.below(3)).map(|_| self.view()).collect();
         let buffered_until = self.dice.one_in(3).then(|| self.dice.near(self.now));
         let waits_since = self.dice.one_in(2).then(|| self.dice.near(self.now));
-        let known = Known {
+        let known = KnownTask {
             views,
             waits_since,
             buffered_until,

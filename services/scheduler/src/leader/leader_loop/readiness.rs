@@ -18,7 +18,7 @@ use crate::unschedulable::why_unschedulable;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// If enabled tasks still wait for their first run after this time, disabled tasks wait for them no longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const FIRST_PASS_LIMIT: Duration = Duration::from_secs(30);
 
 /// One slot of so many may be used.
 const SHARE: usize = 4;
@@ -71,7 +71,8 @@ impl LeaderLoop {
     }
 
     fn may_check(&self) -> bool {
-        let is_time = self.context.first_pass.is_over() || self.started.elapsed() >= PATIENCE;
+        let is_time =
+            self.context.first_pass.is_over() || self.started.elapsed() >= FIRST_PASS_LIMIT;
         self.context.check_pass.may_begin(is_time)
     }
 

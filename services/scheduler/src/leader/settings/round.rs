@@ -12,7 +12,7 @@ use cts_store::{SettingsChange, WorkerState};
 use tokio::time::Instant;
 
 use super::differences::Differences;
-use super::settings_in_force::{InForce, Known, Used};
+use super::settings_in_force::{InForce, KnownSettings, Used};
 use crate::liveness::is_lost;
 
 /// The moment since which no worker has had the settings in force, by their number.
@@ -221,7 +221,7 @@ impl Round {
     }
 
     /// The settings in force of the scopes for which `of` holds.
-    pub(super) fn in_force(&self, of: impl Fn(&SettingsScope) -> bool) -> Known {
+    pub(super) fn in_force(&self, of: impl Fn(&SettingsScope) -> bool) -> KnownSettings {
         let in_force = self.generations.iter().filter(|known| known.in_force);
         let in_force = in_force.filter(|known| of(&known.scope));
         let known = in_force.map(|known| {

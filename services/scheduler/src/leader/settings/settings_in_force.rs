@@ -21,7 +21,7 @@ pub(crate) struct InForce {
     pub(crate) identity: Digest,
 }
 
-pub(super) type Known = HashMap<SettingsScope, InForce>;
+pub(super) type KnownSettings = HashMap<SettingsScope, InForce>;
 
 /// The scopes that tasks use, with some of these tasks.
 pub(super) type Used = BTreeMap<SettingsScope, BTreeSet<TaskName>>;
@@ -37,8 +37,8 @@ pub(super) struct UsedScopes {
 /// The settings in force, as far as they are known.
 #[derive(Debug)]
 pub(crate) struct SettingsInForce {
-    pub(super) known: Arc<Known>,
-    pub(super) newer: watch::Receiver<Arc<Known>>,
+    pub(super) known: Arc<KnownSettings>,
+    pub(super) newer: watch::Receiver<Arc<KnownSettings>>,
     pub(super) used: Arc<UsedScopes>,
 }
 

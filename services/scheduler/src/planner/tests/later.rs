@@ -83,7 +83,7 @@ fn changes_seen_by_a_disabled_task_do_not_run_it_when_enabled() {
 }
 
 #[test]
-fn a_request_whose_input_stays_incomplete_is_overdue_after_its_patience() {
+fn a_request_whose_input_stays_incomplete_is_overdue_after_the_request_timeout() {
     let spec = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
     let mut planner = empty_planner().with_request_timeout(at(60));
     let plan = requested(1, RunKind::Plan);

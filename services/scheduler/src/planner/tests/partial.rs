@@ -28,7 +28,11 @@ fn a_pending_change_waits_for_a_view_that_a_replacement_adds() {
     assert_eq!(planner.next_due(), Some(at(6)));
     let check = requested(1, RunKind::Check);
     planner.reconcile([desired(&after, TaskMode::Active, vec![check])], at(2));
-    assert_eq!(planner.next_due(), Some(Duration::MAX), "only the patience");
+    assert_eq!(
+        planner.next_due(),
+        Some(Duration::MAX),
+        "only the request timeout"
+    );
     assert!(planner.take_due(at(100)).tasks.is_empty(), "db is not read");
     planner
         .observe(&id("db"), full(1, [instance("db", "d", 1)]), at(200))

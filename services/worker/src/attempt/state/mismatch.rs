@@ -4,7 +4,7 @@ use std::fmt;
 
 use cts_core::TaskName;
 use cts_core::runs::RunKind;
-use cts_core::state::{KnownState, Refusal, Source, StateAt, StateConflict, TerraformState};
+use cts_core::state::{KnownState, Source, StateAt, StateConflict, StateRefusal, TerraformState};
 
 use crate::redaction::Redactor;
 
@@ -12,7 +12,7 @@ use crate::redaction::Redactor;
 #[derive(Debug)]
 pub(crate) struct Mismatch {
     /// `None` if the state would be moved, but the run changes nothing.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<StateRefusal>,
     pub(crate) task: TaskName,
     pub(crate) known: Option<KnownState>,
     pub(crate) kind: RunKind,
@@ -59,7 +59,7 @@ impl Mismatch {
     const fn was_lost(&self) -> bool {
         matches!(
             self.refusal,
-            Some(Refusal::Lost | Refusal::Replaced | Refusal::Older)
+            Some(StateRefusal::Lost | StateRefusal::Replaced | StateRefusal::Older)
         )
     }
 
@@ -67,13 +67,13 @@ impl Mismatch {
         let task = &self.task;
         match self.refusal {
             None => String::new(),
-            Some(Refusal::NoSource) => format!(
+            Some(StateRefusal::NoSource) => format!(
                 "\nName the backend that has it:\n\n\
                  driver {:?} {{\n  previous_backend \"KIND\" {{\n    # its arguments, credentials too\n  }}\n}}\n\n\
                  Or begin with what is in the new backend: `cts task state {task} -keep=new`",
                 self.driver
             ),
-            Some(Refusal::TargetTaken) => format!(
+            Some(StateRefusal::TargetTaken) => format!(
                 "\nDecide with `cts task state {task} -keep=old` (that of the earlier task) or `-keep=new` (its own)"
             ),
             Some(_) if self.was_lost() => format!(
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_state_that_is_nowhere_is_said_with_the_block_to_write() {
         let mismatch = Mismatch {
-            refusal: Some(Refusal::NoSource),
+            refusal: Some(StateRefusal::NoSource),
             task: TaskName::new("edge").unwrap(),
             known: Some(KnownState {
                 lineage: "l".into(),
@@ -171,7 +171,7 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         let lost = Mismatch {
-            refusal: Some(Refusal::Lost),
+            refusal: Some(StateRefusal::Lost),
             kind: RunKind::Apply,
             ..mismatch
         };

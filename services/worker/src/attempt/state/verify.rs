@@ -7,7 +7,7 @@
 //! forgets the decision.
 
 use cts_core::runs::RunKind;
-use cts_core::state::{Decision, Refusal, Source, StateReport, TerraformState};
+use cts_core::state::{Decision, Source, StateRefusal, StateReport, TerraformState};
 use cts_core::{Backend, Chain, DEFAULT_DRIVER, REMOTE_DRIVER};
 use cts_terraform::{
     BackendIdentity, FetchedState, FoundState, OutputLine, OutputStream, ReadState, StateOrigin,
@@ -95,7 +95,7 @@ impl TaskState<'_> {
             }
             Decision::Move { force } => {
                 let Some(fetched) = &seen.fetched else {
-                    return Err(self.refused(Some(Refusal::NoSource), seen).await);
+                    return Err(self.refused(Some(StateRefusal::NoSource), seen).await);
                 };
                 let state = fetched.found.state.clone();
                 let lineage = state.lineage.clone();
@@ -117,9 +117,9 @@ impl TaskState<'_> {
 
     /// Whether the state that was found where the known one was is not the known one. A destruction is judged by
     /// the state afterwards, which shows everything but resources that an earlier version does not have.
-    fn lapse(&self, found: Option<&TerraformState>) -> Option<Refusal> {
+    fn lapse(&self, found: Option<&TerraformState>) -> Option<StateRefusal> {
         let lapse = self.known.lapse(found);
-        lapse.filter(|lapse| self.kind == RunKind::Apply || *lapse == Refusal::Older)
+        lapse.filter(|lapse| self.kind == RunKind::Apply || *lapse == StateRefusal::Older)
     }
 
     /// The identity of a state, unless Terraform has made the state by itself.
@@ -238,7 +238,7 @@ impl TaskState<'_> {
         retry_after_unlock(self.here, push).await
     }
 
-    async fn refused(&self, refusal: Option<Refusal>, seen: Seen) -> AttemptError {
+    async fn refused(&self, refusal: Option<StateRefusal>, seen: Seen) -> AttemptError {
         let mismatch = Mismatch {
             refusal,
             task: self.here.attempt.task.clone(),

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     /// Exit code, `None` after a signal.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -27,7 +27,7 @@ pub(crate) struct Said {
 }
 
 /// The form in snapshots.
-impl fmt::Display for Said {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.code.map_or("none".to_owned(), |code| code.to_string());
         writeln!(f, "exit code: {code}")?;
@@ -36,7 +36,7 @@ impl fmt::Display for Said {
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// Asserts that standard output has each of these parts.
     #[track_caller]
     pub(crate) fn stdout_has<'a>(&self, parts: impl IntoIterator<Item = &'a str>) {
@@ -133,7 +133,7 @@ impl Call {
     }
 
     /// Calls and waits for the end.
-    pub(crate) async fn run(self) -> Said {
+    pub(crate) async fn run(self) -> CommandOutput {
         let mut child = self.spawn();
         let mut stdin = child.stdin.take().unwrap();
         // The program may end without reading its input.
@@ -144,7 +144,7 @@ impl Call {
 
     /// Calls, waits until `enough` accepts the standard output so far, sends SIGINT and waits for the end.
     /// Standard input stays open.
-    pub(crate) async fn interrupt_when(self, enough: impl Fn(&str) -> bool) -> Said {
+    pub(crate) async fn interrupt_when(self, enough: impl Fn(&str) -> bool) -> CommandOutput {
         let mut child = self.spawn();
         let input = child.stdin.take();
         let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
@@ -168,7 +168,7 @@ impl Call {
     }
 
     /// Calls, waits until `ready`, sends SIGINT and waits for the end.
-    pub(crate) async fn interrupt_once(self, ready: impl Fn() -> bool) -> Said {
+    pub(crate) async fn interrupt_once(self, ready: impl Fn() -> bool) -> CommandOutput {
         let child = self.spawn();
         let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
         let waiting = eventually(
@@ -192,7 +192,7 @@ impl Call {
 
     /// Calls on a terminal like [`Call::talk`], with any end. Keys such as Ctrl-C do what they do in a shell. All of
     /// the terminal is in `stdout`.
-    pub(crate) async fn dialogue(self, dialogue: &[(&str, &str)]) -> Said {
+    pub(crate) async fn dialogue(self, dialogue: &[(&str, &str)]) -> CommandOutput {
         let size = Winsize {
             ws_row: 24,
             ws_col: self.columns,
@@ -235,7 +235,7 @@ impl Call {
         while let Some(part) = parts.recv().await {
             seen += std::str::from_utf8(&part).unwrap();
         }
-        Said {
+        CommandOutput {
             code: status.code(),
             stdout: seen,
             stderr: String::new(),
@@ -267,10 +267,10 @@ impl Call {
     }
 }
 
-async fn ended(child: Child) -> Said {
+async fn ended(child: Child) -> CommandOutput {
     let end = timeout(DEADLINE, child.wait_with_output()).await;
     let end = end.unwrap().unwrap();
-    Said {
+    CommandOutput {
         code: end.status.code(),
         stdout: String::from_utf8(end.stdout).unwrap(),
         stderr: String::from_utf8(end.stderr).unwrap(),

@@ -4,7 +4,7 @@ use cts_testkit::{Authority, ScriptedAnswer, ScriptedHttp, free_port};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 use super::{Conversation, accepted, ok};
 
 const DISABLE: &str = r#"PATCH /v1/tasks/web {"Enabled":false}"#;
@@ -113,7 +113,7 @@ async fn a_prefix_is_kept() {
 }
 
 /// Disables over TLS with a client certificate, its parts from `place`.
-async fn disabled_over_tls(place: impl Fn(Call, &str) -> Call) -> (Said, Vec<String>) {
+async fn disabled_over_tls(place: impl Fn(Call, &str) -> Call) -> (CommandOutput, Vec<String>) {
     let authority = Authority::new();
     let files = tempfile::tempdir().unwrap();
     let server = authority.write_pair(files.path(), "server", &["localhost"]);

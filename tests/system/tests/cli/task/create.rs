@@ -4,7 +4,7 @@ use cts_testkit::ScriptedAnswer::{self, Json, Text};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 use super::{Conversation, REQUEST_ID, ok, refused};
 
 const TASK: &str = r#"
@@ -48,7 +48,7 @@ fn created() -> ScriptedAnswer {
 }
 
 /// Runs `call` and demands that these requests come, all with the same task.
-async fn run(server: &Conversation, call: Call, lines: &[&str]) -> Said {
+async fn run(server: &Conversation, call: Call, lines: &[&str]) -> CommandOutput {
     let said = server.call(call).run().await;
     let requests = server.server.requests();
     let came: Vec<&str> = requests
@@ -167,7 +167,7 @@ async fn an_answer_without_plan_is_an_error() {
 }
 
 /// The error for a file that cannot be used; no request is sent.
-async fn refused_file(text: &str) -> Said {
+async fn refused_file(text: &str) -> CommandOutput {
     let server = Conversation::with([]).await;
     let call = Call::original(&["task", "create", "-task-file=task.hcl"]).file("task.hcl", text);
     let said = server.run(call, &[]).await;

@@ -4,7 +4,7 @@ use cts_testkit::ScriptedAnswer::{self, Close};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 use super::{Conversation, accepted, ok, unknown_task};
 
 const DELETE: &str = "DELETE /v1/tasks/web";
@@ -24,7 +24,7 @@ fn delete() -> Call {
 }
 
 /// The answer `input` at the prompt, to which no request may follow.
-async fn not_deleted(input: &str) -> Said {
+async fn not_deleted(input: &str) -> CommandOutput {
     let server = Conversation::with([retained()]).await;
     server.run(delete().input(input), &[GET]).await
 }

@@ -5,7 +5,7 @@ use cts_tests::{Backend, Instance, RECORDER, Site, task as block};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 use super::{ok, refused};
 
 /// A task as the original answers it.
@@ -45,7 +45,7 @@ async fn import(
     here: Vec<ScriptedAnswer>,
     options: &[&str],
     requests: &[&str],
-) -> Said {
+) -> CommandOutput {
     let source = ScriptedHttp::start([source]).await;
     let here = ScriptedHttp::start(here).await;
     let from = format!("http://{}", source.address());

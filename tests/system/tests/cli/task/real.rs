@@ -5,16 +5,16 @@ use cts_testkit::ConsulAgent;
 use cts_tests::{Backend, Instance, RECORDER, Site, task};
 use serde_json::Value;
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 
-async fn asked(instance: &Instance, arguments: &[&str]) -> Said {
+async fn asked(instance: &Instance, arguments: &[&str]) -> CommandOutput {
     let call = Call::cts(&[&["task"], arguments].concat());
     call.variable("CTS_ADDRESS", instance.api.url(""))
         .run()
         .await
 }
 
-fn document(said: &Said) -> Value {
+fn document(said: &CommandOutput) -> Value {
     assert_eq!(said.code, Some(0), "{said}");
     serde_json::from_str(&said.stdout).unwrap()
 }

@@ -3,7 +3,7 @@
 use cts_testkit::ScriptedAnswer;
 use serde_json::{Value, json};
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 use super::run::a_run;
 use super::{Conversation, ok, refused};
 
@@ -112,7 +112,7 @@ fn runs(ids: &[&str]) -> ScriptedAnswer {
 }
 
 /// The call on a terminal of 80 columns.
-async fn on_terminal(server: &Conversation, call: Call) -> Said {
+async fn on_terminal(server: &Conversation, call: Call) -> CommandOutput {
     let said = server.call(call).columns(80).dialogue(&[]).await;
     assert_eq!(said.code, Some(0), "{said}");
     for line in said.stdout.lines() {

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::rustls::SupportedProtocolVersion;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
-use super::call::{Call, Said};
+use super::call::{Call, CommandOutput};
 
 const UNKNOWN: &str = "x509: certificate signed by unknown authority";
 const REQUIRED: &str = "remote error: tls: certificate required";
@@ -36,7 +36,7 @@ impl Server {
     }
 
     /// The words of a call whose request never arrives.
-    async fn refused(&self, call: Call, scheme: &str) -> Said {
+    async fn refused(&self, call: Call, scheme: &str) -> CommandOutput {
         let port = self.http.address().port();
         let said = call
             .variable("CTS_ADDRESS", format!("{scheme}://localhost:{port}"))

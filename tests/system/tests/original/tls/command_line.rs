@@ -1,7 +1,7 @@
 //! The command line with its options and variables.
 
 use super::{Files, mutual, plain, tls};
-use crate::cli::task::call::{Call, Said};
+use crate::cli::task::call::{Call, CommandOutput};
 use crate::original::site::Server;
 
 /// Options and variables of a call, divided by blanks, and the outcome: `ok`, or a fragment on standard output.
@@ -163,7 +163,7 @@ const COMMANDS: [&[&str]; 4] = [
 async fn assert_rows(files: &Files, server: &Server, rows: &[Row]) {
     let mut faults = Vec::new();
     for row in rows {
-        let mut check = |command: &[&str], said: Said, code: i32, fragment: &str| {
+        let mut check = |command: &[&str], said: CommandOutput, code: i32, fragment: &str| {
             if said.code != Some(code) || !said.stdout.contains(fragment) {
                 faults.push(format!("{row:?} with {command:?}, {fragment:?}:\n{said}"));
             }

@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-/// `text` with everything escaped that a terminal would obey instead of showing it. Texts of a server may
+/// `text` with everything escaped that would steer a terminal instead of being shown. Texts of a server may
 /// hold anything. Ends of lines and tabs stay.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     escape(text, |letter| {
-        is_obeyed(letter) && !matches!(letter, '\n' | '\t')
+        steers_terminal(letter) && !matches!(letter, '\n' | '\t')
     })
 }
 
 /// Like the text above, for a cell of a table: ends of lines and tabs are escaped too.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
-    escape(text, is_obeyed)
+    escape(text, steers_terminal)
 }
 
 /// Control characters, and characters that turn the direction of writing.
-fn is_obeyed(letter: char) -> bool {
+fn steers_terminal(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -6,14 +6,14 @@ use cts_core::{TaskDefinition, TaskName};
 ///
 /// Terraform copies the package of a module below `.terraform/modules`, and names the copies in its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ModulePlace {
+pub(crate) struct ModuleDirectory {
     /// With a slash at the end.
     copied: String,
     /// With a slash at the end.
     written: String,
 }
 
-impl ModulePlace {
+impl ModuleDirectory {
     /// `None` for a module that is not local. `source` of the definition is the directory on this machine.
     pub(crate) fn of(definition: &TaskDefinition) -> Option<Self> {
         let TaskDefinition {
@@ -49,8 +49,8 @@ impl ModulePlace {
 mod tests {
     use super::*;
 
-    fn place(module: &str, source: &str) -> Option<ModulePlace> {
-        ModulePlace::new(&"pool".parse().unwrap(), module, source)
+    fn place(module: &str, source: &str) -> Option<ModuleDirectory> {
+        ModuleDirectory::new(&"pool".parse().unwrap(), module, source)
     }
 
     #[test]

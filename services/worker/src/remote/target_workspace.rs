@@ -4,7 +4,7 @@ use cts_hcp_terraform::Variable;
 
 /// A workspace with its variables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct TargetWorkspace<'a> {
     pub(super) workspace_id: &'a str,
     pub(super) present: &'a [Variable],
     /// Whether the workspace was made for an inspection alone.

@@ -1,4 +1,4 @@
-//! The work on a leased run: the attempt, its lease and its log at the same time, and the report.
+//! Executes a leased run: the attempt, its lease and its log at the same time, and the report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::run_log::RunLog;
 const LONG: Duration = Duration::from_mins(1);
 
 /// Works on the run to its end. Returns when the report has arrived or has become pointless.
-pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
+pub(crate) async fn execute(run: Box<LeasedRun>, stop: &CancellationToken) {
     let lines = AttemptLines::begin(&run);
     let log = RunLog::new(run.shared.console.clone());
     if let Err(end) = Box::pin(run.confirm(stop)).await {

@@ -10,39 +10,39 @@ use tokio::time::Instant;
 
 use crate::client::{Answer, ConsulClient};
 use crate::error::ConsulError;
-use crate::known::{Begun, Known};
+use crate::followed_query::{Begun, FollowedQuery};
 use crate::poll_event::PollEvent;
 use crate::query::Query;
 
 /// The end of a query that Consul may have held.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct BlockingRead {
     pub(crate) begun: Begun,
     pub(crate) answer: Result<Answer, ConsulError>,
     /// When the connection was cut. The answer is then that of the read after it.
     pub(crate) cut: Option<Instant>,
 }
 
-/// Asks a query; Consul may hold it for at most `wanted`.
-pub(crate) async fn hold(
+/// Asks a query; Consul may hold it for at most `wait_time`.
+pub(crate) async fn blocking_read(
     client: &ConsulClient,
     query: &Query,
-    known: &Known<impl FnMut(PollEvent)>,
-    wanted: Duration,
-) -> Held {
-    let begun = known.begin();
-    let wait = (begun.index > 0).then(|| client.waits.begin(wanted));
-    let time = wait.map_or(wanted, |wait| wait.time);
+    followed: &FollowedQuery<impl FnMut(PollEvent)>,
+    wait_time: Duration,
+) -> BlockingRead {
+    let begun = followed.begin();
+    let wait = (begun.index > 0).then(|| client.waits.begin(wait_time));
+    let time = wait.map_or(wait_time, |wait| wait.time);
     let answer = client.read_blocking(query, begun.index, time).await;
     match (&answer, wait) {
         (Err(error), Some(wait)) if error.is_cut() && client.waits.is_quiet(wait) => {
             let cut = Instant::now();
-            let (read, answer) = read_after_cut(client, query, known).await;
+            let (read, answer) = read_after_cut(client, query, followed).await;
             let is_same = |answer: &Answer| answer.index == Some(begun.index);
             if answer.as_ref().is_ok_and(is_same) {
                 client.waits.cut(wait, cut, client.address());
             }
-            return Held {
+            return BlockingRead {
                 begun: read,
                 answer,
                 cut: Some(cut),
@@ -51,7 +51,7 @@ pub(crate) async fn hold(
         (Ok(_), Some(wait)) => client.waits.answered(wait),
         _ => {}
     }
-    Held {
+    BlockingRead {
         begun,
         answer,
         cut: None,
@@ -62,14 +62,14 @@ pub(crate) async fn hold(
 async fn read_after_cut(
     client: &ConsulClient,
     query: &Query,
-    known: &Known<impl FnMut(PollEvent)>,
+    followed: &FollowedQuery<impl FnMut(PollEvent)>,
 ) -> (Begun, Result<Answer, ConsulError>) {
     client.recovery.spread().await;
-    let begun = known.begin();
+    let begun = followed.begin();
     match client.read_plainly(query, begun.index).await {
-        Ok(answer) if !known.is_known(&answer) => {
-            known.forget();
-            let begun = known.begin();
+        Ok(answer) if !followed.is_known(&answer) => {
+            followed.forget();
+            let begun = followed.begin();
             (begun, client.read(query, 0).await)
         }
         answer => (begun, answer),

@@ -1,4 +1,4 @@
-//! Leases of workers that are gone, taken back.
+//! Reclaims the leases of workers that are gone.
 
 use cts_core::LeaderEpoch;
 use cts_store::decode::{self, ExpiredLease};

@@ -10,7 +10,7 @@ use crate::poll_event::PollEvent;
 use crate::read_requests::ReadRequests;
 
 /// The state of a followed query. Several requests for it may be under way.
-pub(crate) struct Known<F> {
+pub(crate) struct FollowedQuery<F> {
     pub(crate) requests: ReadRequests,
     state: Mutex<State<F>>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Begun {
     number: u64,
 }
 
-impl<F: FnMut(PollEvent)> Known<F> {
+impl<F: FnMut(PollEvent)> FollowedQuery<F> {
     pub(crate) fn new(requests: ReadRequests, on_event: F) -> Self {
         Self {
             requests,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     /// The indexes of snapshots, and the numbers of reads, in their order.
-    fn told(steps: impl FnOnce(&Known<&mut dyn FnMut(PollEvent)>)) -> Vec<String> {
+    fn told(steps: impl FnOnce(&FollowedQuery<&mut dyn FnMut(PollEvent)>)) -> Vec<String> {
         let mut told = Vec::new();
         let mut note = |event| {
             told.push(match event {
@@ -155,24 +155,24 @@ mod tests {
             });
         };
         let note: &mut dyn FnMut(PollEvent) = &mut note;
-        steps(&Known::new(ReadRequests::default(), note));
+        steps(&FollowedQuery::new(ReadRequests::default(), note));
         told
     }
 
     #[test]
     fn an_answer_stands_for_the_reads_that_were_requested_before_its_request_began() {
-        let told = told(|known| {
-            known.answered(answer(5), known.begin(), true);
-            let held = known.begin();
-            assert_eq!(known.requests.request(false), 1);
-            let read = known.begin_requested();
+        let told = told(|followed| {
+            followed.answered(answer(5), followed.begin(), true);
+            let held = followed.begin();
+            assert_eq!(followed.requests.request(false), 1);
+            let read = followed.begin_requested();
             // The held query began too early.
-            known.answered(answer(6), held, false);
-            assert_eq!(known.read(), 0);
-            known.answered(answer(6), read, true);
-            known.requests.request(false);
+            followed.answered(answer(6), held, false);
+            assert_eq!(followed.read(), 0);
+            followed.answered(answer(6), read, true);
+            followed.requests.request(false);
             // So does a held query that began later.
-            known.answered(answer(7), known.begin(), false);
+            followed.answered(answer(7), followed.begin(), false);
         });
         assert_eq!(
             told,
@@ -182,37 +182,37 @@ mod tests {
 
     #[test]
     fn newer_answer_of_two_parallel_requests_stays() {
-        let told = told(|known| {
-            known.answered(answer(5), known.begin(), true);
-            let (held, read) = (known.begin(), known.begin());
-            known.answered(answer(8), read, true);
-            known.answered(answer(7), held, false);
-            let (held, read) = (known.begin(), known.begin());
-            known.answered(answer(9), held, false);
-            known.answered(answer(8), read, true);
+        let told = told(|followed| {
+            followed.answered(answer(5), followed.begin(), true);
+            let (held, read) = (followed.begin(), followed.begin());
+            followed.answered(answer(8), read, true);
+            followed.answered(answer(7), held, false);
+            let (held, read) = (followed.begin(), followed.begin());
+            followed.answered(answer(9), held, false);
+            followed.answered(answer(8), read, true);
             // Consul was replaced.
-            known.answered(answer(3), known.begin(), false);
-            known.answered(answer(3), known.begin(), true);
+            followed.answered(answer(3), followed.begin(), false);
+            followed.answered(answer(3), followed.begin(), true);
         });
         let expected = ["snapshot 5", "snapshot 8", "snapshot 9", "snapshot 3"];
         assert_eq!(told, expected);
     }
     #[test]
     fn after_a_cut_an_answer_is_known_by_its_index_and_its_body() {
-        let told = told(|known| {
-            assert!(!known.is_known(&answer(5)), "nothing is known");
-            known.answered(answer(5), known.begin(), true);
-            assert!(known.is_known(&answer(5)));
+        let told = told(|followed| {
+            assert!(!followed.is_known(&answer(5)), "nothing is known");
+            followed.answered(answer(5), followed.begin(), true);
+            assert!(followed.is_known(&answer(5)));
             for other in [4, 6] {
-                assert!(!known.is_known(&answer(other)));
+                assert!(!followed.is_known(&answer(other)));
             }
             let other = Answer {
                 body: b"7".to_vec(),
                 ..answer(5)
             };
-            assert!(!known.is_known(&other));
-            known.forget();
-            known.answered(other, known.begin(), true);
+            assert!(!followed.is_known(&other));
+            followed.forget();
+            followed.answered(other, followed.begin(), true);
         });
         assert_eq!(told, ["snapshot 5", "snapshot 5"]);
     }

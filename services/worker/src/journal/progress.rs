@@ -10,7 +10,7 @@ use tokio::time::Instant;
 pub(super) const GRANTED_BEFORE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct JournalProgress {
     /// The time by the database's clock, and a moment at or before that time.
     pub(super) clock: Option<(DateTime<Utc>, Instant)>,
     /// Attempts that are among the entries.
@@ -21,7 +21,7 @@ pub(super) struct Known {
     pub(super) compared: Option<String>,
 }
 
-impl Known {
+impl JournalProgress {
     /// The time by the database's clock, if a scheduler has reported it.
     pub(super) fn database_time(&self, now: Instant) -> Option<DateTime<Utc>> {
         let (time, asked) = self.clock?;
