@@ -1,21 +1,21 @@
-//! Servers that cannot be reached, as their clients' errors show it.
+//! Unreachable servers, as found in the errors of their clients.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// The text of an error of the system's resolver, which has no kind of its own.
+/// The text of an error of the system's resolver, which has no error kind.
 const LOOKUP: &str = "failed to lookup address information";
 
 /// Reason for which no server has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// Nothing answers at its address: it may be starting, or a network is away.
+    /// Nothing answers at the address: the server may be starting, or a network is down.
     Silent,
-    /// Its name cannot be resolved: it may be misspelt.
+    /// The name cannot be resolved: it may be misspelt.
     Unresolved,
 }
 
-/// Whether a call failed because nothing answers at the address. An error of TLS, or an answer, is no absence.
+/// Whether a call failed because nothing answers at the address. A TLS error or an answer is no absence.
 pub fn absence(error: &(dyn Error + 'static)) -> Option<Absence> {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -8,20 +8,21 @@ use crate::runs::kind::RunStatus;
 /// Effect of an attempt's end on its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAfterRun {
-    /// Nothing.
+    /// The task does not change.
     Stays,
     /// The task enters this phase.
     Enters(TaskPhase),
-    /// The task goes, with everything that belongs to it.
+    /// The task is removed, with all its data.
     Goes,
-    /// This run is queued, which destroys its infrastructure, unless nothing was ever applied: then it goes.
+    /// This run is queued, which destroys the task's infrastructure. If nothing was ever applied, the task is
+    /// removed.
     Destroys(RunId),
 }
 
-/// Decides the effect on a task whose only running run has got this status.
+/// Decides the effect on a task whose only running run has reached this status.
 ///
-/// `creation` is set while the task is being created, and `destruction` says what the run has to do with the
-/// destruction of its infrastructure.
+/// `creation` is set while the task is being created; `destruction` is the relation of the run to the destruction of
+/// the task's infrastructure.
 pub const fn task_after_run(
     phase: TaskPhase,
     creation: Option<Creation>,

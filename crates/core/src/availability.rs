@@ -2,12 +2,12 @@
 
 use crate::capability::{Capabilities, MissingCapability, Requirement};
 
-/// A worker, as far as it matters for the choice of a run's worker.
+/// A worker, reduced to the properties that decide whether it takes a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
     /// Capabilities of the worker.
     pub capabilities: &'a Capabilities,
-    /// The worker has been silent for so long that it counts as lost.
+    /// The worker has been silent for long enough to count as lost.
     pub lost: bool,
     /// The worker takes no new runs.
     pub draining: bool,
@@ -15,9 +15,9 @@ pub struct Candidate<'a> {
     pub unable: Option<&'a str>,
     /// The worker has the settings that the run needs.
     pub has_settings: bool,
-    /// Runs that it can work on at a time.
+    /// Maximum number of simultaneous runs.
     pub slots: u32,
-    /// Runs that it is working on.
+    /// Number of runs that the worker is working on.
     pub running: u32,
 }
 
@@ -38,33 +38,33 @@ pub enum UnschedulableReason {
     /// No worker that takes new runs has the capabilities that the run requires.
     #[error("no worker can run it: {0}")]
     NoneFits(MissingCapability),
-    /// Workers with the capabilities have other settings than the run needs.
+    /// Workers with the capabilities have different settings than the run needs.
     #[error(
         "no worker that can run it has the settings in force: {workers} have other backend or provider blocks"
     )]
     OtherSettings {
-        /// How many.
+        /// Number of these workers.
         workers: usize,
     },
-    /// The own checks of the workers that fit fail, so that they take no new runs.
+    /// The self-checks of the suitable workers fail, so that they take no new runs.
     #[error(
         "the workers that can run it take no new runs, because their own checks fail: {workers}, the first with: {reason}"
     )]
     NoneHealthy {
-        /// How many.
+        /// Number of these workers.
         workers: usize,
-        /// The error of the first one.
+        /// The error of the first worker.
         reason: String,
     },
-    /// The workers that fit have no free slot.
+    /// The suitable workers have no free slot.
     #[error("all {slots} slots of the workers that can run it are taken")]
     NoFreeSlot {
-        /// Their slots.
+        /// Number of their slots.
         slots: u64,
     },
 }
 
-/// Workers that take no new runs, as `1 draining, 2 lost`.
+/// Counts of workers that take no new runs, as `1 draining, 2 lost`.
 fn counts(draining: usize, lost: usize) -> String {
     let counts = [(draining, "draining"), (lost, "lost")];
     let some = counts.iter().filter(|(count, _state)| *count > 0);
@@ -75,13 +75,13 @@ fn counts(draining: usize, lost: usize) -> String {
 }
 
 impl UnschedulableReason {
-    /// Whether time alone helps: the runs that are in the way end.
+    /// Whether waiting helps: the blocking runs end by themselves.
     pub fn ends_by_itself(&self) -> bool {
         matches!(self, Self::NoFreeSlot { .. })
     }
 }
 
-/// Returns why no worker of `workers` takes a run with this requirement; `None` if one of them can.
+/// Returns why no worker of `workers` takes a run with this requirement; `None` if a worker takes it.
 pub fn unschedulable_reason<'a>(
     workers: impl IntoIterator<Item = Candidate<'a>>,
     requirement: &Requirement,

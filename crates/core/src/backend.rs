@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub struct Backend {
     /// Label, one of [`Backend::KINDS`].
     pub kind: String,
-    /// Arguments as Terraform gets them; for `consul` the defaults are already filled in.
+    /// Arguments as passed to Terraform; for `consul` the defaults are already filled in.
     pub arguments: Map<String, Value>,
 }
 
@@ -28,7 +28,7 @@ impl Backend {
         "s3",
     ];
 
-    /// The arguments that are credentials, of all kinds together (docs/terraform.md#credentials): no other argument of any
+    /// The arguments of all kinds that are credentials (docs/terraform.md#credentials): no other argument of any
     /// backend has one of these names.
     pub const CREDENTIALS: [&'static str; 21] = [
         "access_key",
@@ -54,7 +54,7 @@ impl Backend {
         "token",
     ];
 
-    /// Whether the argument of this name is a credential, and has a value.
+    /// Whether the argument with this name is a credential with a value.
     pub fn is_credential(name: &str, value: &Value) -> bool {
         let says_nothing = value.is_null() || value == &Value::from("");
         Self::CREDENTIALS.contains(&name) && !says_nothing

@@ -1,8 +1,8 @@
-//! Pauses between tries.
+//! Pauses between attempts.
 
 use std::time::Duration;
 
-/// How the pauses between tries grow: doubled after each try, up to a limit.
+/// Growth of the pauses between attempts: doubled after each attempt, up to a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
     first: Duration,
@@ -11,7 +11,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The first pause, and the limit of all.
+    /// A backoff with this first pause and this limit of all pauses.
     pub const fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
@@ -20,7 +20,7 @@ impl Backoff {
         }
     }
 
-    /// Lengthens each pause at random by up to this share of it. The limit stays.
+    /// Lengthens each pause at random by up to this share of it. The limit stays the same.
     #[must_use]
     pub const fn with_jitter(self, share: f64) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Backoff {
         }
     }
 
-    /// The pauses of a row of failures. `random` yields numbers from 0 to 1.
+    /// The pauses of consecutive failures. `random` returns numbers from 0 to 1.
     pub fn pauses(self, random: fn() -> f64) -> Pauses {
         Pauses {
             backoff: self,
@@ -39,7 +39,7 @@ impl Backoff {
     }
 }
 
-/// Pauses between tries that fail.
+/// Pauses between failed attempts.
 #[derive(Debug, Clone)]
 pub struct Pauses {
     backoff: Backoff,
@@ -48,12 +48,12 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// The pause before the next try.
+    /// The pause before the next attempt.
     pub fn next_pause(&mut self) -> Duration {
         let Backoff {
             longest, jitter, ..
         } = self.backoff;
-        // Shorter than the limit by the jitter: pauses at the limit differ as well.
+        // The jitter may add its share without exceeding the limit, so that pauses at the limit vary too.
         let most = Duration::try_from_secs_f64(longest.as_secs_f64() / (1.0 + jitter));
         let step = self.step.min(most.unwrap_or(longest));
         self.step = step.saturating_mul(2);
@@ -61,7 +61,7 @@ impl Pauses {
         step.saturating_add(more.unwrap_or_default())
     }
 
-    /// A try has succeeded: the next pause is as short as the first one.
+    /// Notes a success: the next pause is the first pause again.
     pub fn reset(&mut self) {
         self.step = self.backoff.first;
     }

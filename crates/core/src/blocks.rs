@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// How deep brackets are nested, those in texts and comments counted, too.
+/// Nesting depth of brackets, including brackets in texts and comments.
 pub fn depth(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut deepest = 0;
@@ -17,7 +17,7 @@ pub fn depth(text: &str) -> usize {
     deepest
 }
 
-/// The elements of an array, or the value itself: in JSON syntax one block can be written either way.
+/// The elements of an array, or the value itself: JSON syntax allows both forms for one block.
 pub fn each(value: &Value) -> impl Iterator<Item = &Value> {
     let elements = value.as_array().map_or(&[][..], Vec::as_slice);
     let single = (!value.is_array()).then_some(value);

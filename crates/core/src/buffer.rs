@@ -1,10 +1,10 @@
-//! The buffer period: how long a trigger waits for further ones (docs/runs.md#the-buffer-period).
+//! The buffer period: how long a trigger waits for further triggers (docs/runs.md#the-buffer-period).
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A buffer period as written down: what is absent is inherited (`docs/configuration.md#buffer_period`).
+/// A buffer period as written; absent values are inherited (`docs/configuration.md#buffer_period`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BufferSetting {
     /// Switches buffering on or off.
@@ -44,8 +44,8 @@ impl BufferPeriod {
         max: DEFAULT_MAX,
     };
 
-    /// The global period: the built-in one with the written values in place, so that here a missing
-    /// `max` is 20 s and never four times `min` (`docs/configuration.md#buffer_period`).
+    /// The global period: the built-in period with the written values replaced. A missing `max` is 20 s here, never
+    /// four times `min` (`docs/configuration.md#buffer_period`).
     pub fn global(setting: BufferSetting) -> Self {
         Self::BUILT_IN.refine(BufferSetting {
             enabled: Some(setting.enabled.unwrap_or(true)),
@@ -54,7 +54,7 @@ impl BufferPeriod {
         })
     }
 
-    /// The period of a task that wrote `setting`, under this global one.
+    /// The period of a task with the values `setting`, under this global period.
     #[must_use]
     pub fn refine(self, setting: BufferSetting) -> Self {
         if setting.enabled == Some(false) {
@@ -74,7 +74,7 @@ impl BufferPeriod {
     }
 }
 
-/// The running wait of one task. Times are durations since any fixed moment.
+/// The running wait of one task. Times are durations since any fixed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferTimer {
     fires_at: Duration,
@@ -90,7 +90,7 @@ impl BufferTimer {
         }
     }
 
-    /// A further trigger: `min` more from now, but never beyond the deadline.
+    /// Notes a further trigger: waits `min` more from now, but never beyond the deadline.
     #[must_use]
     pub fn extend(self, period: BufferPeriod, now: Duration) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl BufferTimer {
         }
     }
 
-    /// When the wait is over.
+    /// The end of the wait.
     pub fn fires_at(self) -> Duration {
         self.fires_at
     }

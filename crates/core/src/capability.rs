@@ -1,14 +1,14 @@
 //! Requirements of a run, and capabilities of a worker.
 //!
-//! A run is leased only to a worker that has its driver or engine, in the exact version if its task names one, and
-//! bundles if its module comes as one. The worker also needs the settings of the input (`settings`), which the lease
-//! checks by the notes of the leader.
+//! A run is leased only to a worker that has its driver or engine (in the exact version if the task names a version)
+//! and, if the module comes as a bundle, can fetch bundles. The worker also needs the settings of the input
+//! (`settings`); the lease checks them by the data that the leader stored.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The driver of a task that names none.
+/// The driver of a task that does not name a driver.
 pub const DEFAULT_DRIVER: &str = "terraform";
 
 /// The driver whose runs take place on a server.
@@ -17,20 +17,20 @@ pub const REMOTE_DRIVER: &str = "terraform-cloud";
 /// Capabilities that a run requires of the worker that leases it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Requirement {
-    /// Driver, by the label of its block; of a driver with several engines the name of the engine
+    /// Driver, by the label of its block; for a driver with several engines, the name of the engine
     /// ([`EngineKind::driver`](crate::EngineKind::driver)).
     pub driver: String,
-    /// Exact version of the engine, as it names itself; `None` for any.
+    /// Exact version of the engine, as the engine reports it; `None` for any.
     pub version: Option<String>,
     /// Whether the module comes as a bundle.
     pub bundle: bool,
-    /// Why the local module cannot be used. No worker gets a run of such a task.
+    /// Why the local module cannot be used. No worker gets a run of a task with such a module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unusable_module: Option<String>,
 }
 
 impl Requirement {
-    /// Requirement of a run whose remote run is only to be ended.
+    /// Requirement of a run that only ends its remote run.
     pub fn of_remote_driver() -> Self {
         Self {
             driver: REMOTE_DRIVER.to_owned(),
@@ -50,7 +50,7 @@ impl Default for Requirement {
     }
 }
 
-/// One program that a worker can run tasks with.
+/// A program with which a worker can run tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Engine {
     /// Driver by which a [`Requirement`] names the engine.
@@ -62,27 +62,27 @@ pub struct Engine {
 /// Capabilities of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Programs at hand, in no order.
+    /// Available programs, in any order.
     pub engines: Vec<Engine>,
-    /// Whether it fetches module bundles.
+    /// Whether the worker can fetch module bundles.
     pub bundles: bool,
 }
 
-/// Capability that a worker lacks for a run. Shown in words, for logs and explanations (P10).
+/// A capability that a worker lacks for a run. Displayed as text in logs and explanations (P10).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingCapability {
-    /// No engine of the driver.
+    /// No engine of this driver.
     #[error("no engine for driver {driver:?}")]
     Driver {
         /// The driver.
         driver: String,
     },
-    /// Engines of the driver, but not in this version.
+    /// Engines of the driver exist, but not in this version.
     #[error("no version {version} for driver {driver:?}, only {}", Listed(at_hand))]
     Version {
         /// The driver.
         driver: String,
-        /// The version asked for.
+        /// The required version.
         version: String,
         /// Versions that the worker has, in the order of its list.
         at_hand: Vec<String>,
@@ -93,14 +93,14 @@ pub enum MissingCapability {
 }
 
 impl Capabilities {
-    /// Whether runs on a server are among its runs.
+    /// Whether the worker can run on a server (driver `terraform-cloud`).
     pub fn has_remote_driver(&self) -> bool {
         let mut engines = self.engines.iter();
         engines.any(|engine| engine.driver == REMOTE_DRIVER)
     }
 
-    /// Whether a worker with these can work on a run that asks for `requirement`; if not, the first thing
-    /// that is missing.
+    /// Whether a worker with these capabilities can work on a run with this `requirement`; if not, the first missing
+    /// capability.
     pub fn can_run(&self, requirement: &Requirement) -> Result<(), MissingCapability> {
         let versions: Vec<&str> = self
             .engines

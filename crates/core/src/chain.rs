@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-/// Shows an error with all its causes, outermost first, on one line, for a log or a caller.
+/// Displays an error with all its causes, outermost first, on one line, for a log or a caller.
 ///
-/// Errors of cts do not repeat their cause, but errors of some other crates do: a text that was shown already
-/// is not shown again.
+/// Errors of cts do not repeat their cause, but errors of some other crates do: a text that was already shown is not
+/// repeated.
 #[derive(Debug)]
 pub struct Chain<'a>(pub &'a (dyn Error + 'static));
 

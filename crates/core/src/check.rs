@@ -9,11 +9,11 @@ use crate::identity::RunId;
 /// The newest check of a disabled task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCheck {
-    /// Distinguishes what was checked: see [`TaskCheck::key`].
+    /// Identifies the checked input and engine: see [`TaskCheck::key`].
     pub key: Digest,
     /// The run.
     pub run: RunId,
-    /// How it ended; `None` while it has not, and if it was cancelled.
+    /// The outcome; `None` until the check has ended, and if it was cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CheckOutcome>,
 }
@@ -24,18 +24,18 @@ pub struct TaskCheck {
 pub enum CheckOutcome {
     /// The task is ready.
     Passed,
-    /// With this error.
+    /// The check failed with this error.
     Failed(String),
 }
 
 impl TaskCheck {
-    /// The key of a check with this input, which has the declaration and the settings in it, by an engine.
+    /// The key of a check by an engine with this input, which includes the declaration and the settings.
     pub fn key(input: Digest, engine: &Requirement) -> Digest {
         let version = engine.version.as_deref().unwrap_or_default();
         Digest::of(format!("{input}\n{}\n{version}", engine.driver).as_bytes())
     }
 
-    /// The error, if it has failed.
+    /// The error, if the check failed.
     pub fn error(&self) -> Option<&str> {
         match &self.outcome {
             Some(CheckOutcome::Failed(error)) => Some(error),

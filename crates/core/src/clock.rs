@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// The time of day. Passed in wherever a time is stored or shown, so that tests decide it.
+/// The wall clock. Passed in wherever a time is stored or shown, so that tests control it.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// The present moment.
     fn now(&self) -> DateTime<Utc>;
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The duration without digits below a millisecond, for the log.
+/// The duration cut to whole milliseconds, for the log.
 pub fn whole_milliseconds(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! The data of a task, once every view of it has been read.
+//! The data of a task whose views have all been read.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use crate::losses::InstanceCounts;
 use crate::task::TaskDefinition;
 use crate::view::{Item, ItemKind, ViewId, ViewSnapshot};
 
-/// Items that a view showed at one moment, frozen once and shared by the inputs of all tasks that use the view.
+/// Items of a view at one time, frozen once and shared by the inputs of all tasks that use the view.
 #[derive(Debug, Clone, Default)]
 pub struct ViewItems {
     items: Vec<Item>,
@@ -71,17 +71,17 @@ impl ViewItems {
     }
 }
 
-/// A task with what each of its views shows.
+/// A task with the items of each of its views.
 ///
-/// While a view has no snapshot, this value cannot be made, and only this value can be frozen with data:
-/// otherwise Terraform would destroy the resources of an instance that is merely not known yet.
+/// Cannot be created while a view has no snapshot, and is the only way to freeze an input with data: otherwise
+/// Terraform would destroy the resources of an instance that is merely not known yet.
 #[derive(Debug, Clone)]
 pub struct CompleteInput {
     definition: Arc<TaskDefinition>,
     views: Vec<Arc<ViewItems>>,
 }
 
-/// Some data of a task is not known: a view has no snapshot, or a key has no value that can be passed on and nothing is kept of it.
+/// Some data of a task is not known: a view has no snapshot, or a key has neither a readable value nor a decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} of the task's views have no snapshot, and {} have keys that cannot be read",
@@ -91,16 +91,18 @@ pub struct CompleteInput {
 pub struct IncompleteInput {
     /// Views without a snapshot, in module order.
     pub missing: Vec<ViewId>,
-    /// Keys of the other views, in module order.
+    /// Unreadable keys of the other views, in module order.
     pub unreadable: Vec<UnreadableKeys>,
 }
 
 impl CompleteInput {
-    /// The data of a task from what each of its views showed last, in module order. An unreadable key has the value that
-    /// `held` has for it, or is left out if `held` says so. `held` is `None` for a task that was never applied.
+    /// Combines the last items of each view of a task, in module order.
+    ///
+    /// `held` gives each unreadable key its value or leaves the key out. `held` is `None` for a task that was never
+    /// applied.
     ///
     /// # Errors
-    /// If `shown` has nothing for a view of the task, or `held` nothing for an unreadable key; all are named.
+    /// Fails if `shown` lacks a view of the task, or `held` lacks an unreadable key; the error names all of them.
     pub fn new(
         definition: Arc<TaskDefinition>,
         shown: impl Fn(&ViewId) -> Option<Arc<ViewItems>>,
@@ -135,7 +137,7 @@ impl CompleteInput {
         }
     }
 
-    /// How many instances each service has.
+    /// Number of instances of each service.
     pub fn instance_counts(&self) -> InstanceCounts {
         let dependencies = self.definition.dependencies().into_iter();
         let views = dependencies
@@ -150,7 +152,7 @@ impl CompleteInput {
     /// The canonical form: equal inputs give equal bytes.
     ///
     /// # Errors
-    /// If it cannot be written as JSON.
+    /// Fails if the input cannot be written as JSON.
     pub fn freeze(&self, settings_digest: Digest) -> Result<FrozenInput, serde_json::Error> {
         let views: Result<Vec<_>, _> = self.views.iter().map(|view| view.freeze()).collect();
         FrozenInput::of(&self.definition, settings_digest, views?)
@@ -158,11 +160,11 @@ impl CompleteInput {
 }
 
 impl FrozenInput {
-    /// The input of a check that needs no data: a disabled task is checked before its views are read, and
-    /// nothing is applied with it.
+    /// The input of a check without data: a disabled task is checked before its views are read, and nothing is
+    /// applied with this input.
     ///
     /// # Errors
-    /// If it cannot be written as JSON.
+    /// Fails if the input cannot be written as JSON.
     pub fn for_check_without_data(
         definition: &TaskDefinition,
         settings_digest: Digest,

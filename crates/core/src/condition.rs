@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
     reason = "the variants are called as their labels in the files"
 )]
 pub enum Condition {
-    /// Nothing: the task runs once, and again when it is changed itself.
+    /// No condition: the task runs once, and again when the task itself is changed.
     #[default]
     NoCondition,
     /// Instances of services.
@@ -35,15 +35,14 @@ pub struct ServicesCondition {
     pub use_as_module_input: bool,
 }
 
-/// Instances of services, of which a module gets some meta data. The content of a module input is not validated
+/// Instances of services with selected meta data. The content of a module input is not validated
 /// (`docs/configuration.md#module_input`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesQuery {
     /// Names as configured.
     #[serde(default)]
     pub names: Vec<String>,
-    /// RE2 expression over service names, not anchored; "" takes every service. It counts if names are given as
-    /// well.
+    /// RE2 expression over service names, not anchored; "" matches every service. Applies even if names are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regexp: Option<String>,
     /// Datacenter, empty for the agent's own.
@@ -58,8 +57,8 @@ pub struct ServicesQuery {
     /// Copied into every instance that the module gets.
     #[serde(default)]
     pub cts_user_defined_meta: BTreeMap<String, String>,
-    /// Settings of the deprecated `service` blocks, by service name. They take the place of the ones
-    /// above for that name (docs/configuration.md#service).
+    /// Settings of the deprecated `service` blocks, by service name. They replace the settings above for that service
+    /// (docs/configuration.md#service).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub declared: BTreeMap<String, DeclaredService>,
 }
@@ -84,7 +83,7 @@ pub struct DeclaredService {
 /// `condition "catalog-services"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogServicesCondition {
-    /// RE2 expression over service names, not anchored; "" takes every service.
+    /// RE2 expression over service names, not anchored; "" matches every service.
     pub regexp: String,
     /// Datacenter, empty for the agent's own.
     #[serde(default)]
@@ -130,8 +129,8 @@ pub struct ScheduleCondition {
     pub cron: String,
 }
 
-/// Input of a module in addition to its condition, without triggering the task
-/// (`docs/configuration.md#module_input`). At most one of each kind in a task.
+/// Input of a module in addition to its condition, which does not trigger the task
+/// (`docs/configuration.md#module_input`). A task has at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModuleInput {
@@ -153,7 +152,7 @@ impl Condition {
         }
     }
 
-    /// The variable of the module that it fills, if the module gets it.
+    /// The variable of the module that the condition fills, if the module gets it.
     pub const fn variable(&self) -> Option<&'static str> {
         match self {
             Self::Services(_) => Some("services"),
@@ -165,7 +164,7 @@ impl Condition {
 }
 
 impl ModuleInput {
-    /// The variable of the module that it fills.
+    /// The variable of the module that the input fills.
     pub const fn variable(&self) -> &'static str {
         match self {
             Self::Services(_) => "services",

@@ -1,8 +1,8 @@
 //! The task blocks of the members' files: how they are compared, and when they take effect.
 //!
-//! Members are compared by their files: names, values and paths as written, and the content of local modules.
-//! If a member does not have the directory, its content is not known and counts as equal to any other. Facts
-//! that each machine finds out itself, such as the target of a relative path, are not compared.
+//! Members are compared by their files: names, values and paths as written, and the content of local modules. The
+//! content of a module whose directory is missing on a member is unknown there and counts as equal. Facts that each
+//! machine finds out itself, such as the target of a relative path, are not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,32 +14,32 @@ use crate::digest::Digest;
 use crate::identity::TaskName;
 use crate::task::TaskSpec;
 
-/// Digests that one task block is compared by.
+/// Digests by which one task block is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFingerprint {
     /// Digest of the block as written.
     pub declaration: Digest,
-    /// Digest of the files of a local module; `None` without a local module, or if it is not on this machine.
+    /// Digest of the files of a local module; `None` without a local module, or if the module is not on this machine.
     pub content: Option<Digest>,
 }
 
-/// Digests that the task blocks of one member are compared by.
+/// Digests by which the task blocks of one member are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConfigurationFingerprint(BTreeMap<TaskName, TaskFingerprint>);
 
 /// How a task block of one configuration differs from another configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskDifference {
-    /// Only this one has it.
+    /// Only this configuration has the block.
     Added,
     /// The block differs, or the content of its module.
     Changed,
-    /// Only the other one has it.
+    /// Only the other configuration has the block.
     Removed,
 }
 
 impl TaskDifference {
-    /// The word for it.
+    /// The difference as a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -64,7 +64,7 @@ impl ConfigurationFingerprint {
         Ok(Self(tasks.collect::<Result<_, _>>()?))
     }
 
-    /// A digest of all of it, to be shown. Configurations with different digests may still
+    /// A digest of the whole fingerprint, for display. Configurations with different digests may still
     /// [agree](Self::agrees_with).
     pub fn digest(&self) -> Digest {
         let parts = self.0.iter().flat_map(|(name, task)| {
@@ -81,7 +81,7 @@ impl ConfigurationFingerprint {
         Digest::of_parts(parts.iter().map(String::as_bytes))
     }
 
-    /// The tasks in which this differs from `other`, by name.
+    /// The tasks that differ between this and `other`, by name.
     pub fn differences(&self, other: &Self) -> Vec<(TaskName, TaskDifference)> {
         let names: BTreeSet<&TaskName> = self.0.keys().chain(other.0.keys()).collect();
         let differences = names.into_iter().filter_map(|name| {
@@ -96,7 +96,7 @@ impl ConfigurationFingerprint {
         differences.collect()
     }
 
-    /// Returns whether the two do not differ.
+    /// Returns whether the two configurations have no differences.
     pub fn agrees_with(&self, other: &Self) -> bool {
         self.differences(other).is_empty()
     }
@@ -121,8 +121,8 @@ fn as_written(task: &TaskSpec) -> Result<Digest, serde_json::Error> {
     Ok(Digest::of(&serde_json::to_vec(&written)?))
 }
 
-/// Gives the tasks whose local module is not on this machine the content that another member has of the same
-/// block.
+/// Completes the tasks whose local module is not on this machine with the content that a different member has for the
+/// same block.
 pub fn complete_modules(
     tasks: &mut [TaskSpec],
     others: &[TaskSpec],
@@ -150,12 +150,12 @@ pub fn complete_modules(
     Ok(())
 }
 
-/// Another member, as it is seen when a member registers its configuration.
+/// A different member, as stored when a member registers its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherMember {
-    /// Whether its configuration agrees; `None` if it has not registered one.
+    /// Whether its configuration agrees; `None` if the member has not registered a configuration.
     pub agrees: Option<bool>,
-    /// The member was seen after the registration that is decided about.
+    /// The member was seen after the registration that is being decided.
     pub seen_since: bool,
 }
 
@@ -164,14 +164,14 @@ pub struct OtherMember {
 pub enum Verdict {
     /// All living members agree: the configuration takes effect.
     TakesEffect,
-    /// Members that differ, or have not registered, may be dead: the decision is made again later.
+    /// Members that differ or have not registered may be dead: the decision is repeated later.
     Open,
     /// A living member differs.
     StaysOut,
 }
 
-/// Decides what becomes of a configuration, by the members that were seen within the life of the leadership.
-/// `waited` is set when that time has passed since the member has registered.
+/// Decides about a configuration, by the members that were seen within the time to live of the leadership. `waited`
+/// is set when that time has passed since the member registered.
 pub fn judge(others: &[OtherMember], waited: bool) -> Verdict {
     if others.iter().all(|other| other.agrees == Some(true)) {
         return Verdict::TakesEffect;

@@ -1,9 +1,9 @@
 //! Cron expressions of `condition "schedule"` (docs/configuration.md#condition).
 //!
-//! No crate that is in wide use reads this dialect. The nearest, `croner`, takes a sixth field for seconds
-//! instead of the year, knows neither full names nor `5/20` nor `?` outside the days, refuses a surplus field,
-//! and moves the moments of a skipped hour, which the original does not. To translate one dialect into the
-//! other, every entry of every field would have to be read here all the same; only the calendar is left then.
+//! No widely used crate parses this dialect. The nearest, `croner`, has a sixth field for seconds instead of the
+//! year, supports neither full names nor `5/20` nor `?` outside the days, refuses a surplus field, and moves times in
+//! a skipped hour, which the original does not. To translate between the dialects, every entry of every field would
+//! have to be parsed here anyway; only the calendar would remain.
 
 mod calendar;
 mod field;
@@ -20,8 +20,8 @@ pub use invalid_cron::InvalidCron;
 
 /// A cron expression: five fields, six with a year at the end, seven with seconds at the beginning as well.
 ///
-/// The expression fires at moments that its fields match in local time. A moment in an hour that is skipped
-/// does not happen that day, one in a repeated hour happens twice, as in the original.
+/// The expression fires when its fields match local time. A time in a skipped hour does not occur that day, a time in
+/// a repeated hour occurs twice, as in the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronExpression {
     seconds: Values,
@@ -43,7 +43,7 @@ const SHORTHANDS: [(&str, [&str; 7]); 6] = [
 ];
 
 impl CronExpression {
-    /// Reads an expression. One that no moment of the years 1970 to 2099 matches is refused.
+    /// Parses an expression. Refuses an expression that matches no time of the years 1970 to 2099.
     pub fn parse(text: &str) -> Result<Self, InvalidCron> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let fields = match words.as_slice() {
@@ -57,7 +57,7 @@ impl CronExpression {
             &[minute, hour, day, month, weekday, year] => {
                 ["0", minute, hour, day, month, weekday, year]
             }
-            // Text after the seventh field does not count.
+            // Text after the seventh field is ignored.
             &[second, minute, hour, day, month, weekday, year, ..] => {
                 [second, minute, hour, day, month, weekday, year]
             }
@@ -79,14 +79,13 @@ impl CronExpression {
         }
     }
 
-    /// Returns the first moment later than `after` at which the expression fires, by the clocks of its time
-    /// zone; `None` if it does not fire up to the end of 2099.
+    /// Returns the first time later than `after` at which the expression fires, in the time zone of `after`; `None`
+    /// if it does not fire until the end of 2099.
     pub fn next_after<Zone: TimeZone>(&self, after: &DateTime<Zone>) -> Option<DateTime<Zone>> {
         let zone = after.timezone();
         let local = after.naive_local();
         let next = self.first_moment(local, after, &zone);
-        // While an hour is passed for the first time that comes again, earlier readings of the clock
-        // are still to come.
+        // During the first pass of a repeated hour, earlier clock readings are still to come.
         let repeated = match zone.from_local_datetime(&local) {
             MappedLocalTime::Ambiguous(first, second) if *after < second => {
                 let again = local - (second - first);
@@ -102,7 +101,7 @@ impl CronExpression {
         }
     }
 
-    /// The first moment later than `after` whose reading of the clock is later than `local`.
+    /// The first time later than `after` whose clock reading is later than `local`.
     fn first_moment<Zone: TimeZone>(
         &self,
         mut local: NaiveDateTime,
@@ -123,7 +122,7 @@ impl CronExpression {
         }
     }
 
-    /// The first reading of the clock later than `after` that matches, whether it exists or not.
+    /// The first matching clock reading later than `after`, whether or not it exists in the zone.
     fn next_local(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
         let from = after.with_nanosecond(0)? + TimeDelta::seconds(1);
         let mut date = from.date();

@@ -1,16 +1,16 @@
-//! The state of a task at a moment, with its run and its data counted in. The status of the original counts events
-//! alone ([`TaskStatus`]).
+//! The state of a task at a time, including its run and its data. The status of the original counts only events
+//! ([`TaskStatus`]).
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::event::TaskStatus;
 
-/// The state of a task at a moment.
+/// The state of a task at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CurrentState {
-    /// A worker works on a run of it.
+    /// A worker works on a run of the task.
     Running,
-    /// A run, or the next one, waits for something outside of cts: a lock, data, the end of a buffer period.
+    /// The present or next run waits for a condition outside of cts: a lock, data, the end of a buffer period.
     Waiting,
     /// A run is due and waits for a worker.
     Queued,
@@ -18,7 +18,7 @@ pub enum CurrentState {
     Retrying,
     /// The shrink limit blocks its newest data.
     Blocked,
-    /// Data of Consul cannot be read, so that changes are not seen, or a run has waited for data for a minute.
+    /// Data in Consul cannot be read, so that changes are not noticed, or a run has waited for data for a minute.
     Blind,
     /// The task is disabled.
     Disabled,
@@ -35,7 +35,7 @@ pub enum CurrentState {
 }
 
 impl CurrentState {
-    /// All of them, those that need somebody first.
+    /// All states, problems first.
     pub const ALL: [Self; 12] = [
         Self::Blocked,
         Self::Critical,
@@ -69,7 +69,7 @@ impl CurrentState {
         }
     }
 
-    /// Whether somebody should look at the task.
+    /// Whether the task needs attention.
     pub const fn is_problem(self) -> bool {
         matches!(
             self,
@@ -83,14 +83,14 @@ impl CurrentState {
 pub enum OpenRun {
     /// A worker works on it.
     Running {
-        /// When its first attempt began, if that is known.
+        /// Start of its first attempt, if known.
         since: Option<DateTime<Utc>>,
-        /// Whether it waits for something outside of cts.
+        /// Whether the run waits for a condition outside of cts.
         waits: bool,
     },
     /// The run is queued.
     Queued {
-        /// When it is or was due.
+        /// Due time.
         due_at: DateTime<Utc>,
     },
 }
@@ -100,23 +100,23 @@ pub enum OpenRun {
 pub struct StateFacts {
     /// The status by its newest events.
     pub status: TaskStatus,
-    /// When the newest event ended, if there is one.
+    /// End of the newest event, if any.
     pub newest_event: Option<DateTime<Utc>>,
     /// Whether changes run it.
     pub enabled: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// Whether its infrastructure cannot be destroyed before an operator does something.
+    /// Whether its infrastructure cannot be destroyed until an operator acts.
     pub stuck: bool,
-    /// The running run, or else the queued one.
+    /// The running run, else the queued run.
     pub run: Option<OpenRun>,
-    /// Since when the shrink limit blocks its newest data.
+    /// Start of the block of its newest data by the shrink limit.
     pub blocked_since: Option<DateTime<Utc>>,
-    /// Since when some of its data cannot be read.
+    /// Time since which some of its data cannot be read.
     pub unread_since: Option<DateTime<Utc>>,
-    /// Whether its next run waits for data that was never read, or that the first run cannot do without.
+    /// Whether its next run waits for data that was never read, or that the first run requires.
     pub waits: bool,
-    /// Since when it waits, if that is known.
+    /// Start of that wait, if known.
     pub waits_since: Option<DateTime<Utc>>,
     /// End of the buffer period that delays its changes.
     pub buffered_until: Option<DateTime<Utc>>,
@@ -127,22 +127,22 @@ pub struct StateFacts {
 pub struct TimedState {
     /// The state.
     pub state: CurrentState,
-    /// Since when the task is in it, if that is known.
+    /// Start of the state, if known.
     pub since: Option<DateTime<Utc>>,
-    /// When it ends by itself, if that is known.
+    /// End of the state, if it ends by itself at a known time.
     pub until: Option<DateTime<Utc>>,
 }
 
-/// A wait for data that lasts longer does not end by itself, as a rule.
+/// Longest wait for data that usually ends by itself.
 const LONGEST_WAIT: TimeDelta = TimeDelta::minutes(1);
 
 impl StateFacts {
-    /// When a task that waits for data since this moment becomes [`CurrentState::Blind`].
+    /// When a task that waits for data since `waits_since` becomes [`CurrentState::Blind`].
     pub fn blind_at(waits_since: DateTime<Utc>) -> Option<DateTime<Utc>> {
         waits_since.checked_add_signed(LONGEST_WAIT)
     }
 
-    /// The state at the moment `now`. A run counts before data, and data before the last result.
+    /// The state at `now`. A run takes precedence over data, and data over the last result.
     pub fn at(&self, now: DateTime<Utc>) -> TimedState {
         let (state, since, until) = self.decide(now);
         TimedState {

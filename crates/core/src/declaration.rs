@@ -1,8 +1,8 @@
-//! Declaration of a task in the configuration, without the facts that are found out when it is read.
+//! Declaration of a task in the configuration, without the facts that are found when the configuration is read.
 //!
-//! A task of the configuration may be changed or deleted over the API. That lasts until the configuration
-//! declares the task differently, which the digest of its declaration shows: edited files of a local module, or
-//! another version of Terraform, do not change the declaration.
+//! A task of the configuration may be changed or deleted over the API. Such a change lasts until the configuration
+//! declares the task differently, which the digest of its declaration shows: edited files of a local module, or a
+//! different version of Terraform, do not change the declaration.
 
 use crate::capability::Requirement;
 use crate::digest::Digest;
@@ -11,25 +11,24 @@ use crate::task::{TaskOrigin, TaskSpec};
 /// Stored task, or deleted declaration, that exists when the configuration is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeclaredBefore {
-    /// Origin of the stored task, and the declaration of the configuration that took effect last, as far as
-    /// that is known.
+    /// Origin of the stored task, and the declaration of the configuration that last took effect, if known.
     pub stored: Option<(TaskOrigin, Option<Digest>)>,
-    /// The declaration that the API has deleted.
+    /// The declaration that the API deleted.
     pub deleted: Option<Digest>,
 }
 
 /// Effect of a task's declaration in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
-    /// The task becomes what is declared.
+    /// The task becomes as declared.
     TakesEffect,
-    /// The declaration has not changed: the task keeps the changes of the API.
+    /// The declaration has not changed: the task keeps the changes made over the API.
     Lasts,
     /// The API deleted this declared task: the task stays deleted, and an API task with the same name is kept.
     StaysDeleted,
 }
 
-/// Decides what a declaration in the configuration means.
+/// Decides the effect of a declaration in the configuration.
 pub fn read_declaration(declaration: Digest, before: DeclaredBefore) -> Declared {
     if before.deleted == Some(declaration) {
         return Declared::StaysDeleted;
@@ -40,17 +39,17 @@ pub fn read_declaration(declaration: Digest, before: DeclaredBefore) -> Declared
     }
 }
 
-/// Reason why the queued apply of a task is pointless once the task's declaration has changed, by whatever way.
+/// Reason why the queued apply of a task is pointless after a change of the task's declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// Changes do not run the task any more.
+    /// Changes no longer run the task.
     Disabled,
-    /// The task is defined otherwise, and its failures are of another definition.
+    /// The task has a different definition, and its failures are of the earlier definition.
     OtherDefinition,
 }
 
 impl TaskSpec {
-    /// Whether what is queued to be applied is pointless once this task is declared as `after`.
+    /// Whether queued applies are pointless once this task is declared as `after`, and why.
     pub fn withdrawal(&self, after: &Self) -> Option<Withdrawal> {
         if self.definition == after.definition || self.has_only_another_module(after) {
             (self.enabled && !after.enabled).then_some(Withdrawal::Disabled)
@@ -59,8 +58,8 @@ impl TaskSpec {
         }
     }
 
-    /// Whether `after` differs only in what was found out about a module that could not be used. Nothing of such a
-    /// task is queued, and a requested run is of the module as it is then.
+    /// Whether `after` differs only in the facts about a module that was unusable. No run of a task with an unusable
+    /// module is queued, and a requested run uses the module as it is then.
     fn has_only_another_module(&self, after: &Self) -> bool {
         if self.requirement.unusable_module.is_none() {
             return false;
@@ -73,8 +72,8 @@ impl TaskSpec {
         mended == *read
     }
 
-    /// The digest of the declaration: of everything but the content of a local module and what a worker
-    /// must be able to do.
+    /// The digest of the declaration: of everything except the content of a local module and the capabilities that a
+    /// worker needs.
     pub fn declaration(&self) -> Result<Digest, serde_json::Error> {
         let mut declared = self.clone();
         declared.definition.module_digest = None;
@@ -83,8 +82,8 @@ impl TaskSpec {
         Ok(Digest::of(&serde_json::to_vec(&declared)?))
     }
 
-    /// Returns this task, as the API has left it, with the facts that were found out when its configuration was
-    /// read again with an unchanged declaration.
+    /// Returns this task, as changed over the API, with the facts found when its unchanged declaration was read
+    /// again.
     #[must_use]
     pub fn refreshed_by(&self, read: &Self) -> Self {
         let mut refreshed = self.clone();
@@ -148,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Returns a task with the same declaration, read by another process after the module was edited.
+    /// Returns a task with the same declaration, read by a different process after the module was edited.
     fn read_again() -> TaskSpec {
         let mut again = spec();
         again.definition.module_digest = Some(Digest::of(b"2"));

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::RunId;
 
-/// Treatment of a task's infrastructure when the task is explicitly deleted over the API. Any other removal of
-/// a task leaves the infrastructure as it is.
+/// Treatment of a task's infrastructure when the task is explicitly deleted over the API. Every other removal of a
+/// task keeps the infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDelete {
     /// The infrastructure stays.
     #[default]
     Retain,
-    /// Terraform destroys it before the task goes.
+    /// Terraform destroys the infrastructure before the task is removed.
     Destroy,
 }
 
@@ -25,20 +25,20 @@ impl OnDelete {
         }
     }
 
-    /// Whether it is the default.
+    /// Whether this is the default.
     pub const fn is_retain(self) -> bool {
         matches!(self, Self::Retain)
     }
 }
 
-/// Relation of a run that ends to the destruction of its task's infrastructure.
+/// Relation of an ending run to the destruction of its task's infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destruction {
-    /// Nothing is to be destroyed, or not any more.
+    /// No destruction, or no longer.
     None,
-    /// The destruction is the work of this other run, which begins after this one.
+    /// This other run destroys the infrastructure after the ending run.
     Waits(RunId),
-    /// This run is the destruction.
+    /// The ending run is the destruction.
     Run,
 }
 

@@ -3,20 +3,20 @@
 use crate::digest::Digest;
 use crate::identity::RunId;
 
-/// Digits of the input in a key: enough that two inputs of a task never have the same.
+/// Hexadecimal digits of the input in a key: enough to distinguish all inputs of a task.
 const INPUT_DIGITS: usize = 16;
 
-/// A delivery of a task to its receivers, over all attempts at it.
+/// A delivery of a task to its receivers, across all its attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Counts the deliveries of a task, from 1.
+    /// Number of the delivery within its task, from 1.
     pub number: u64,
-    /// The run with which it began. No other task has it, in no database.
+    /// The first run of the delivery. No other task has this run, in any database.
     pub first_run: RunId,
 }
 
 impl Delivery {
-    /// The text that is the same for every attempt at this delivery, which have one input, and for nothing else.
+    /// The key that all attempts at this delivery share, because they have the same input. No other delivery has it.
     pub fn key(&self, input: &str) -> String {
         let input = input.get(..INPUT_DIGITS).unwrap_or(input);
         format!("{}.{}.{input}", self.first_run, self.number)
@@ -26,7 +26,7 @@ impl Delivery {
 /// The last attempt to apply an input of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryAttempt {
-    /// Delivery that the attempt belongs to.
+    /// Delivery to which the attempt belongs.
     pub delivery: Delivery,
     /// Its run.
     pub run: RunId,
@@ -35,10 +35,11 @@ pub struct DeliveryAttempt {
 }
 
 impl DeliveryAttempt {
-    /// Returns the attempt at `run` with `input` that follows `before`. Both belong to the same delivery,
-    /// unless the input differs or the run before has succeeded. A run before that is forgotten counts as one
-    /// that has succeeded: a receiver may get a repetition with another key, but never different content with
-    /// the same key.
+    /// Returns the attempt at `run` with `input` that follows `before`.
+    ///
+    /// Both belong to the same delivery, unless the input differs or the earlier run has succeeded. A forgotten
+    /// earlier run counts as successful: a receiver may get a repetition with a different key, but never different
+    /// content with the same key.
     pub fn next(before: Option<&Self>, run: RunId, input: Digest, before_succeeded: bool) -> Self {
         let goes_on = before
             .filter(|before| before.input == input && (before.run == run || !before_succeeded));
@@ -67,7 +68,7 @@ mod tests {
         RunId::from_uuid(Uuid::from_u128(number))
     }
 
-    /// Attempts with run, input and whether the run before has succeeded; gives the number and first run of each.
+    /// Attempts with run, input and whether the earlier run has succeeded; returns the number and first run of each.
     fn deliveries(attempts: &[(u128, &str, bool)]) -> Vec<(u64, RunId)> {
         let mut last = None;
         let numbers = attempts.iter().map(|(id, input, before_succeeded)| {

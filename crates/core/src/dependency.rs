@@ -1,5 +1,4 @@
-//! Dependencies of a task in Consul, and which of their changes run the task
-//! (docs/runs.md#what-triggers-a-task).
+//! Dependencies of a task in Consul, and the changes of these that run the task (docs/runs.md#what-triggers-a-task).
 
 use std::collections::BTreeMap;
 
@@ -10,26 +9,26 @@ use crate::view::{CatalogServicesView, ServiceView, ServicesView, View};
 /// A view that a task needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// The view. A full snapshot of it is required before the task can run.
+    /// The view. The task can run only with a full snapshot of it.
     pub view: View,
-    /// Which of its changes run the task.
+    /// The changes of the view that run the task.
     pub trigger: Trigger,
 }
 
-/// Which changes of a view run a task. The others are in the input of its next run.
+/// Changes of a view that run a task. All other changes are in the input of its next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// All changes.
     Change,
-    /// Changes by which names come or go, not changes of tags.
+    /// Added and removed names, but not changed tags.
     OtherNames,
-    /// None of its changes: the view only supplies values.
+    /// No changes: the view only supplies values.
     Nothing,
 }
 
 impl TaskDefinition {
-    /// The views that the task needs, those of its condition first, each in module order: names sorted bytewise
-    /// (docs/runs.md#instances), each once.
+    /// The views that the task needs, without duplicates: first those of its condition, each group in module order,
+    /// with names sorted bytewise (docs/runs.md#instances).
     pub fn dependencies(&self) -> Vec<Dependency> {
         let trigger = match &self.condition {
             Condition::NoCondition | Condition::Schedule(_) => Trigger::Nothing,
@@ -68,7 +67,7 @@ impl ServicesQuery {
                 filter: trimmed(&self.filter),
             })];
         }
-        // An empty name, which a module input may have, is no service.
+        // An empty name, which a module input may contain, is no service.
         let mut names: Vec<&String> = self.names.iter().filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
         names.dedup();
@@ -111,7 +110,7 @@ impl CatalogServicesCondition {
 }
 
 impl KvQuery {
-    /// Returns the query with the path that Consul is asked for: one leading slash is removed.
+    /// Returns the query with the path that is sent to Consul: one leading slash is removed.
     #[must_use]
     pub fn view(&self) -> Self {
         let path = self.path.strip_prefix('/').unwrap_or(&self.path);

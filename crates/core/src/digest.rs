@@ -1,4 +1,4 @@
-//! Names of contents.
+//! Digests of contents.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest; written in lower-case hexadecimal.
+/// A SHA-256 digest, displayed in lower-case hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
@@ -23,17 +23,17 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of all that `reader` gives.
+    /// The digest of all bytes from `reader`.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Fails if the reader fails.
     pub fn of_reader(mut reader: impl io::Read) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         io::copy(&mut reader, &mut hasher)?;
         Ok(Self(hasher.finalize().into()))
     }
 
-    /// The digest that these bytes are.
+    /// The digest with these bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -43,8 +43,8 @@ impl Digest {
         &self.0
     }
 
-    /// The digest of a sequence of byte strings, each with its length, so that no two different
-    /// sequences give the same bytes.
+    /// The digest of a sequence of byte strings, each with its length, so that different sequences give different
+    /// input bytes.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {

@@ -1,4 +1,4 @@
-//! Tasks as clients of the API declare them.
+//! Tasks as declared by clients of the API.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::deletion::OnDelete;
 
 /// A task as declared over the API (docs/rest.md#task-objects).
 ///
-/// Every text is as sent, nothing is checked or resolved, and nothing is inherited yet. Problems are reported
-/// when a [`TaskSpec`](crate::TaskSpec) is made of it.
+/// All texts are as sent: nothing is checked, resolved or inherited yet. Problems are reported when a
+/// [`TaskSpec`](crate::TaskSpec) is made of the draft.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskDraft {
-    /// Name; may be no name at all.
+    /// Name; may be invalid.
     pub name: String,
     /// Free text.
     pub description: String,
@@ -32,10 +32,10 @@ pub struct TaskDraft {
     pub condition: Condition,
     /// Inputs of the module in addition to the condition; may be of the condition's kind.
     pub module_inputs: Vec<ModuleInput>,
-    /// Whether the services of the condition, or else of the inputs, come from the deprecated list, for answers
-    /// that show the task.
+    /// Whether the services of the condition, or else of the inputs, come from the deprecated list; determines how
+    /// answers show the task.
     pub lists_services: bool,
-    /// Values of the module's own variables, each the text of an HCL expression.
+    /// Values of the module's own variables, each as the text of an HCL expression.
     pub variables: BTreeMap<String, String>,
     /// Buffer period; `None` inherits the global one.
     pub buffer_period: Option<DraftBufferPeriod>,
@@ -43,23 +43,23 @@ pub struct TaskDraft {
     pub terraform_version: String,
     /// `terraform_cloud_workspace`; `None` if not declared.
     pub workspace: Option<DraftWorkspace>,
-    /// Treatment of its infrastructure when it is deleted; `None` if the declaration does not say.
+    /// Treatment of its infrastructure when the task is deleted; `None` if not declared.
     pub on_delete: Option<OnDelete>,
 }
 
-/// A declared task is refused; the texts are for its author.
+/// A declared task is refused. The texts are shown to its author.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDraft {
     /// All problems of the declaration.
     #[error("{}", .0.join("; "))]
     Problems(Vec<String>),
-    /// The configuration does not allow such tasks.
+    /// The configuration does not allow tasks with these properties.
     #[error("{}", .0.join("; "))]
     NotAllowed(Vec<String>),
 }
 
-/// The one text about a local module that a task of the API cannot use, whatever the reason: texts of their own would
-/// show which files exist on the machine of a scheduler.
+/// The text about a local module that an API task cannot use, identical for all reasons: different texts would reveal
+/// which files exist on the machine of a scheduler.
 pub fn unusable_module(module: &str) -> String {
     format!(
         "module {module:?} cannot be used: no module is there, or it is not for tasks of the API; the log of the \
@@ -78,13 +78,13 @@ pub struct DraftBufferPeriod {
     pub max: Option<TimeDelta>,
 }
 
-/// `terraform_cloud_workspace` as declared over the API; empty texts say nothing.
+/// `terraform_cloud_workspace` as declared over the API; empty texts count as absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct DraftWorkspace {
     /// `remote` or `agent`.
     pub execution_mode: String,
-    /// Agent pool by its id, which counts before its name.
+    /// Agent pool by its id, which takes precedence over its name.
     pub agent_pool_id: String,
     /// Agent pool by its name.
     pub agent_pool_name: String,

@@ -1,4 +1,4 @@
-//! Limits of the texts of declared tasks, which are handed on to Consul, Terraform and the database
+//! Limits of the texts of declared tasks, which are passed to Consul, Terraform and the database
 //! (docs/rest.md#limits-of-texts).
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use crate::condition::{Condition, KvQuery, ModuleInput, ServicesQuery};
 use crate::draft::TaskDraft;
 use crate::filter::{FilterLimits, InvalidFilter};
 
-/// Names and identifiers: a name of a file, and what an index of the database takes.
+/// Names and identifiers: the limits of a file name and of a database index.
 const NAME: usize = 255;
 
 /// Names of services, expressions and schedules.
@@ -16,18 +16,18 @@ const SHORT: usize = 1 << 10;
 /// Paths, sources and regular expressions.
 const LONG: usize = 4 << 10;
 
-/// Descriptions, and all user-defined meta data of a query, which every instance gets.
+/// Descriptions, and all user-defined meta data of a query, which is copied into every instance.
 const TEXT: usize = 16 << 10;
 
 /// Providers of a task.
 const PROVIDERS: usize = 64;
 
-/// Pairs of node meta data: no node has more in Consul, nor longer ones.
+/// Pairs of node meta data: Consul allows no more pairs and no longer texts.
 const META_PAIRS: usize = 64;
 const META_KEY: usize = 128;
 const META_VALUE: usize = 512;
 
-/// A text of a declared task cannot be handed on.
+/// A text of a declared task cannot be passed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidText {
     /// A text is too long.
@@ -37,7 +37,7 @@ pub enum InvalidText {
         member: &'static str,
         /// Length of the text.
         bytes: usize,
-        /// Longest text.
+        /// Maximum length.
         limit: usize,
     },
     /// A list or an object has too many members.
@@ -47,17 +47,17 @@ pub enum InvalidText {
         member: &'static str,
         /// Number of its entries.
         count: usize,
-        /// Most entries.
+        /// Maximum number of entries.
         limit: usize,
     },
-    /// A filter would keep Consul busy, or is no expression.
+    /// A filter would keep Consul busy, or is invalid.
     #[error("`filter` cannot be sent to Consul: {0}")]
     Filter(InvalidFilter),
 }
 
 impl TaskDraft {
-    /// Checks that each text may be handed on, whatever it means. Values of variables have limits of their own, as
-    /// expressions.
+    /// Checks that each text may be passed on, independent of its meaning. Values of variables have separate limits,
+    /// as expressions.
     pub fn check_texts(&self) -> Result<(), InvalidText> {
         within("name", &self.name, NAME)?;
         within("description", &self.description, TEXT)?;
@@ -172,7 +172,8 @@ mod tests {
         })
     }
 
-    /// A draft whose member `member` has a text of this length, or this number of entries.
+    /// The member, and a function that gives a draft a text of the maximum length, or the maximum number of entries,
+    /// there.
     type Longest = (&'static str, usize, fn(&mut TaskDraft, String));
 
     fn catalog(draft: &mut TaskDraft) -> &mut CatalogServicesCondition {

@@ -3,10 +3,10 @@
 /// The program that applies modules: Terraform or OpenTofu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EngineKind {
-    /// The one of HashiCorp.
+    /// HashiCorp's Terraform.
     #[default]
     Terraform,
-    /// The one that grew out of it.
+    /// OpenTofu, the fork of Terraform.
     OpenTofu,
 }
 
@@ -14,8 +14,8 @@ impl EngineKind {
     /// Both engines.
     pub const ALL: [Self; 2] = [Self::Terraform, Self::OpenTofu];
 
-    /// Its name in configurations, and what stands for the driver in requirements and capabilities: so a task
-    /// that asks for one engine never runs with the other, whatever version of cts the scheduler or the worker has.
+    /// Its name in configurations, also used as the driver in requirements and capabilities: a task for one engine
+    /// therefore never runs with the other, in every version of cts.
     pub const fn driver(self) -> &'static str {
         match self {
             Self::Terraform => "terraform",
@@ -31,7 +31,7 @@ impl EngineKind {
         }
     }
 
-    /// The registry of modules and providers without a host in their address.
+    /// The default registry of modules and providers.
     pub const fn registry(self) -> &'static str {
         match self {
             Self::Terraform => "registry.terraform.io",
@@ -55,7 +55,7 @@ impl EngineKind {
         }
     }
 
-    /// Newest version that cts is tested with; newer ones are used with a warning.
+    /// Newest version that cts is tested with; newer versions are used with a warning.
     pub const fn newest_tested(self) -> [u64; 3] {
         match self {
             Self::Terraform => [1, 14, 3],
@@ -63,7 +63,7 @@ impl EngineKind {
         }
     }
 
-    /// The engine of that name in configurations.
+    /// The engine with this name in configurations.
     pub fn from_driver(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.driver() == name)
     }

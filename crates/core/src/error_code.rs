@@ -28,7 +28,7 @@ macro_rules! codes {
 
 codes! {
     // Requests.
-    /// The request is not as expected.
+    /// The request is invalid.
     RequestInvalid = "request-invalid",
     /// The body of the request is too large.
     RequestTooLarge = "request-too-large",
@@ -38,23 +38,23 @@ codes! {
     Unauthenticated = "unauthenticated",
     /// The credential does not allow the request.
     Forbidden = "forbidden",
-    /// A page of another site sends the request.
+    /// A page of a different site sends the request.
     ForeignOrigin = "foreign-origin",
     /// The request names a host that is not configured.
     ForeignHost = "foreign-host",
     /// The task does not exist.
     TaskUnknown = "task-unknown",
-    /// A task of this name exists.
+    /// A task with this name exists.
     TaskExists = "task-exists",
-    /// The task is at work, or changed meanwhile.
+    /// The task is busy, or has changed since it was read.
     TaskBusy = "task-busy",
     /// The run does not exist.
     RunUnknown = "run-unknown",
     /// The worker does not exist.
     WorkerUnknown = "worker-unknown",
-    /// The run is in no state for the request.
+    /// The state of the run does not allow the request.
     RunConflict = "run-conflict",
-    /// The run that the request asked for has failed.
+    /// The requested run has failed.
     RunFailed = "run-failed",
     /// The change cannot be made.
     ChangeRefused = "change-refused",
@@ -78,7 +78,7 @@ codes! {
     ConfigurationInvalid = "configuration-invalid",
     /// Settings are not safe, and `security.strict` refuses that.
     SettingsNotSafe = "settings-not-safe",
-    /// A setting needs a second setting, or is not possible in this shape.
+    /// A setting requires a second setting, or is not possible in this shape.
     SettingsIncomplete = "settings-incomplete",
     /// Consul cannot be reached, or its settings cannot be used.
     ConsulUnusable = "consul-unusable",
@@ -96,7 +96,7 @@ codes! {
     CredentialsUnusable = "credentials-unusable",
     /// Telemetry cannot be exported as configured.
     TelemetryUnusable = "telemetry-unusable",
-    /// A connection would be plain text where that is not allowed.
+    /// A connection would be plain text, which is not allowed.
     PlaintextRefused = "plaintext-refused",
     /// The address of a service cannot be used.
     AddressInvalid = "address-invalid",
@@ -104,17 +104,17 @@ codes! {
     PortUnusable = "port-unusable",
     /// A file or directory cannot be used.
     PathUnusable = "path-unusable",
-    /// Another process works in the directory.
+    /// A different process works in the directory.
     DirectoryLocked = "directory-locked",
     /// The log cannot be set up.
     LogUnusable = "log-unusable",
     /// The operating system refuses something that the process needs.
     ProcessUnusable = "process-unusable",
-    /// A part of the process has ended by itself.
+    /// A part of the process has ended unexpectedly.
     PartEnded = "part-ended",
-    /// Tasks of a pass (`-once`, `-inspect`) have failed, or were cut off.
+    /// Tasks of a pass (`-once`, `-inspect`) have failed, or were interrupted.
     PassFailed = "pass-failed",
-    /// A command did not get what it asked for.
+    /// A command did not get what it requested.
     CommandFailed = "command-failed",
 
     // Runs.
@@ -136,9 +136,9 @@ codes! {
     TerraformFailed = "terraform-failed",
     /// The lock of the state was left by a lost worker.
     StateLocked = "state-locked",
-    /// The state is not the one that is known.
+    /// The state is not the known state.
     StateRefused = "state-refused",
-    /// Infrastructure was not destroyed whole.
+    /// Infrastructure was destroyed only in part.
     DestructionIncomplete = "destruction-incomplete",
     /// A wait of the run has ended.
     WaitEnded = "wait-ended",

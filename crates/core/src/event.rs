@@ -8,18 +8,17 @@ use crate::identity::{EventId, RunId, TaskName};
 use crate::runs::{ResourceCounts, RunCause};
 use crate::task::TaskSpec;
 
-/// How many of the newest events decide a task's status and are shown by default.
+/// Number of newest events that determine a task's status and are shown by default.
 pub const EVENTS_KEPT: usize = 5;
 
-/// The outcome of one finished run, whatever the number of attempts, or of a tick of a schedule that found nothing
-/// new.
+/// The outcome of one finished run, regardless of the number of attempts; or of a tick of a schedule without changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Identity.
     pub id: EventId,
     /// The task.
     pub task_name: TaskName,
-    /// The run that ended; `None` for a tick, which has none.
+    /// The run that ended; `None` for a tick.
     pub run_id: Option<RunId>,
     /// Whether the input was applied.
     pub success: bool,
@@ -29,13 +28,13 @@ pub struct Event {
     pub end_time: DateTime<Utc>,
     /// Failures of the attempts, newest first; `None` on success.
     pub error: Option<String>,
-    /// Resources that were changed, if the worker has reported them.
+    /// Changed resources, if the worker reported them.
     pub resources: Option<ResourceCounts>,
-    /// Address of the remote run of the last attempt, if it had one.
+    /// Address of the remote run of the last attempt, if any.
     pub remote_url: Option<String>,
-    /// Caller that requested the run, for display; `None` if a change of data led to it.
+    /// Caller that requested the run, for display; `None` if a change of data caused it.
     pub requested_by: Option<String>,
-    /// The cause of the run, if that is known; `None` for a requested run.
+    /// The cause of the run, if known; `None` for a requested run.
     pub cause: Option<RunCause>,
     /// Settings at the time of the run.
     pub config: EventConfig,
@@ -53,7 +52,7 @@ pub struct EventConfig {
 }
 
 impl EventConfig {
-    /// Returns the part of a task's events. The module source has no secrets in it.
+    /// Returns the part of a task that its events contain. The module source has no secrets in it.
     pub fn of(task: &TaskSpec) -> Self {
         let definition = &task.definition;
         let providers = definition.providers.iter();
@@ -65,7 +64,7 @@ impl EventConfig {
     }
 }
 
-/// Status of a task by its newest events.
+/// Status of a task, derived from its newest events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskStatus {
     /// The newest run was applied.
@@ -74,12 +73,12 @@ pub enum TaskStatus {
     Errored,
     /// The newest run failed, and it is not the only failure.
     Critical,
-    /// There was no run yet.
+    /// The task never ran.
     Unknown,
 }
 
 impl TaskStatus {
-    /// All of them, in the order of the overall status.
+    /// All statuses, in the order of the overall status.
     pub const ALL: [Self; 4] = [
         Self::Successful,
         Self::Errored,

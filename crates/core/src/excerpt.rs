@@ -1,9 +1,9 @@
-//! Text from outside, for a log line or an operator.
+//! External text, shortened and escaped for a log line or an operator.
 
 /// Returns the beginning of `text` as one line of at most about `longest` characters.
 ///
-/// Characters that are invisible, turn the direction of the text or would begin a line are escaped, and a text
-/// that is cut ends with `…`.
+/// Escapes invisible characters, characters that change the text direction, and line breaks. A text that is cut ends
+/// with `…`.
 pub fn excerpt(text: &str, longest: usize) -> String {
     let mut shown = String::new();
     let mut length = 0;
@@ -24,7 +24,7 @@ pub fn excerpt(text: &str, longest: usize) -> String {
     shown
 }
 
-/// Cuts a text to so many bytes and a `…`, and replaces characters by a blank.
+/// Cuts a text to `longest` bytes and adds `…`; replaces matching characters by a blank.
 pub(crate) fn cut(text: &str, longest: usize, is_replaced: fn(char) -> bool) -> String {
     let (kept, rest) = text.split_at(text.floor_char_boundary(longest));
     let mut kept = kept.replace(is_replaced, " ");

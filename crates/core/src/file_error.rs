@@ -11,7 +11,7 @@ pub struct FileError {
     pub action: &'static str,
     /// The file or directory.
     pub path: PathBuf,
-    /// Why it failed.
+    /// Reason of the failure.
     #[source]
     pub source: io::Error,
 }

@@ -1,29 +1,28 @@
-//! Settings of a task that only files can make: the API has no member for them.
+//! Settings of a task that only files can set: the API has no member for them.
 //!
-//! A task that the API creates has their defaults, and a declaration of the API that takes the place of a task's
-//! keeps them.
+//! An API task has their defaults. An API declaration that replaces a task's declaration keeps them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::shrink_limit::ShrinkLimit;
 use crate::timeouts::TaskTimeouts;
 
-/// Settings of files that are no part of what runs depend on: a change of them is no new input.
+/// Settings in files that do not affect the input of runs: changing them gives no new input.
 ///
-/// Members are stored in this order, next to those of the [`TaskSpec`](crate::TaskSpec). A new one is left out of
-/// the stored form at its default, so that declarations without it stay the same.
+/// Members are stored in this order, next to those of the [`TaskSpec`](crate::TaskSpec). A new member is not stored
+/// at its default, so that declarations without it stay the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSettings {
     /// Whether an input equal to the last applied one is skipped; an extension of cts, default true.
     ///
-    /// It is stored before members of the [`TaskSpec`](crate::TaskSpec), which writes it itself.
+    /// Stored before the members of the [`TaskSpec`](crate::TaskSpec), by the serialization of the `TaskSpec`.
     #[serde(skip_serializing)]
     pub skip_unchanged: bool,
-    /// Whether a failed run is tried again later without a change; an extension of cts, default true. Stored like
-    /// the one before.
+    /// Whether a failed run is retried later without a change; an extension of cts, default true. Stored like
+    /// `skip_unchanged`.
     #[serde(skip_serializing)]
     pub retry_failed: bool,
-    /// How long the steps of its runs may take, if the task sets it; an extension of cts.
+    /// Time limits of the steps of its runs, if the task sets them; an extension of cts.
     #[serde(default, skip_serializing_if = "TaskTimeouts::is_empty")]
     pub timeouts: TaskTimeouts,
     /// Instances that the task may lose without an operator's consent; an extension of cts, by default all.
@@ -46,8 +45,8 @@ impl Default for FileSettings {
     }
 }
 
-/// Settings of files that runs depend on: they are stored as members of the
-/// [`TaskDefinition`](crate::TaskDefinition), and a change of them is a new input.
+/// Settings in files that affect the input of runs: they are stored as members of the
+/// [`TaskDefinition`](crate::TaskDefinition), and changing them gives a new input.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileDefinition {
     /// Names of the webhooks that are notified of its applies, in their order; an extension of cts.
@@ -58,14 +57,14 @@ pub struct FileDefinition {
     pub plan: PlanMode,
 }
 
-/// How the runs of a task are applied.
+/// Method by which the runs of a task are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanMode {
-    /// By one command, which plans for itself.
+    /// One command that makes its own plan.
     #[default]
     Direct,
-    /// By a plan that is made first, and applied as it is or not at all.
+    /// A plan is made first, and applied unchanged or not at all.
     Saved,
 }
 
@@ -79,7 +78,7 @@ impl PlanMode {
     }
 }
 
-/// Default values are not written, so that inputs of tasks without them stay the same.
+/// Default values are not stored, so that inputs of tasks without them stay the same.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

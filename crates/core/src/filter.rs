@@ -1,10 +1,11 @@
-//! Limits of filter expressions, which hold before Consul gets them (docs/configuration.md#filters).
+//! Limits of filter expressions, checked before Consul gets them (docs/configuration.md#filters).
 //!
-//! Consul's parser repeats what it has tried. Each level of parentheses multiplies its time by 4, and by 8 if the
-//! expression turns out to be wrong: five levels around two words took 4 s and 370 MiB, ten open parentheses all memory.
-//! So the work is estimated beforehand, from the depth of each byte.
+//! Consul's parser backtracks. Each level of parentheses multiplies its time by 4, and by 8 if the expression turns
+//! out to be invalid: five levels around two words took 4 s and 370 MiB, ten open parentheses all memory. So the work
+//! is estimated beforehand, from the depth of each byte.
 //!
-//! An expression of unknown words may be right for a newer Consul. It passes within the estimate for wrong ones.
+//! An expression with unknown words may be valid for a newer Consul. Such an expression is checked by the estimate
+//! for invalid expressions.
 
 mod known;
 mod scan;
@@ -12,12 +13,12 @@ mod scan;
 use self::known::is_known;
 use self::scan::scan;
 
-/// Most that a filter may ask of Consul.
+/// Largest work that a filter may cause in Consul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilterLimits {
     /// Longest text, in bytes.
     pub bytes: usize,
-    /// Most parentheses around one part.
+    /// Maximum number of parentheses around one part.
     pub depth: u32,
     /// Sum over all bytes of 4 to the power of their depth, for an expression that Consul 1.8 can read.
     pub work: u64,
@@ -34,7 +35,7 @@ impl FilterLimits {
         unknown_work: 16 << 10,
     };
 
-    /// For filters in files, and for all that is sent: Consul needs up to 2 s.
+    /// For filters in files, and for all filters that are sent: Consul needs up to 2 s.
     pub const FILE: Self = Self {
         bytes: 64 << 10,
         depth: 8,
@@ -42,7 +43,7 @@ impl FilterLimits {
         unknown_work: 64 << 10,
     };
 
-    /// Checks a filter. An empty one passes.
+    /// Checks a filter. An empty filter passes.
     pub fn check(&self, filter: &str) -> Result<(), InvalidFilter> {
         if filter.len() > self.bytes {
             return Err(InvalidFilter::TooLong {
@@ -74,15 +75,15 @@ pub enum InvalidFilter {
     TooLong {
         /// Its length.
         bytes: usize,
-        /// Longest text.
+        /// Maximum length.
         limit: usize,
     },
-    /// Parentheses nest too deep.
+    /// Parentheses are nested too deep.
     #[error("more than {limit} parentheses are open at character {position}")]
     TooDeep {
-        /// Most open parentheses.
+        /// Maximum number of open parentheses.
         limit: u32,
-        /// The first one too many.
+        /// The first excess parenthesis.
         position: usize,
     },
     /// Quotes are not closed.
@@ -96,24 +97,24 @@ pub enum InvalidFilter {
     OpenBracket {
         /// The opening bracket.
         bracket: char,
-        /// Its place.
+        /// Position of the bracket.
         position: usize,
     },
-    /// A bracket closes nothing, or a bracket of another kind.
+    /// A bracket closes no open bracket of its kind.
     #[error("`{bracket}` at character {position} closes nothing")]
     ClosesNothing {
         /// The closing bracket.
         bracket: char,
-        /// Its place.
+        /// Position of the bracket.
         position: usize,
     },
-    /// An operator has nothing to its right.
+    /// An operator lacks its right operand.
     #[error("the operator at character {position} has nothing to its right")]
     OpenOperator {
         /// The beginning of the operator.
         position: usize,
     },
-    /// A readable filter is too long for its depth.
+    /// A valid filter is too long for its depth.
     #[error(
         "too much stands inside of the parentheses at character {position}: each level takes Consul four times as long"
     )]
@@ -121,7 +122,7 @@ pub enum InvalidFilter {
         /// The innermost parenthesis.
         position: usize,
     },
-    /// The filter is too deep for words that may be wrong.
+    /// The filter is too deep for words that may be invalid.
     #[error(
         "too much stands inside of the parentheses at character {position} of an expression that Consul 1.8 cannot read"
     )]

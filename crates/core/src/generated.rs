@@ -1,4 +1,4 @@
-//! Mark of generated files.
+//! Header of generated files.
 
 /// First line of every file that cts writes into the directory of a task (docs/terraform.md#the-header).
 pub const GENERATED_NOTICE: &str =

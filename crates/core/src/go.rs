@@ -1,6 +1,6 @@
-//! Texts as Go reads them, on which files, requests and options rely. No maintained crate does that.
+//! Values as parsed by Go, on which files, requests and options rely. No maintained crate parses them.
 
-/// Returns the boolean that `text` stands for; `None` if it is not a boolean.
+/// Parses a boolean like Go; `None` if the text is not a boolean.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
@@ -9,16 +9,16 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// A text is no duration, in the words of Go, which clients look for.
+/// A text is no duration. The messages are those of Go, which clients search for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDuration {
-    /// Something other than numbers and units, or a number that does not fit.
+    /// Invalid characters, or a number that is too large.
     #[error("time: invalid duration {0:?}")]
     Syntax(String),
     /// A number without a unit.
     #[error("time: missing unit in duration {0:?}")]
     MissingUnit(String),
-    /// A unit that does not exist.
+    /// An unknown unit.
     #[error("time: unknown unit {unit:?} in duration {text:?}")]
     UnknownUnit {
         /// Unit as written.
@@ -28,8 +28,7 @@ pub enum InvalidDuration {
     },
 }
 
-/// Returns the nanoseconds of a duration, which is a sum of decimal numbers with units (`1h2m3.5s`) and may be
-/// negative.
+/// Parses a duration into nanoseconds: a sum of decimal numbers with units (`1h2m3.5s`), which may be negative.
 pub fn parse_duration(text: &str) -> Result<i64, InvalidDuration> {
     let invalid = || InvalidDuration::Syntax(text.to_owned());
     let (sign, unsigned) = match text.strip_prefix('-') {
@@ -95,15 +94,15 @@ fn nanos_of(unit: &str) -> Option<i128> {
     })
 }
 
-/// `whole`.`fraction` of `unit`, cut off below a nanosecond.
+/// Nanoseconds of `whole`.`fraction` of `unit`, rounded toward zero.
 fn amount(whole: &str, fraction: &str, unit: i128) -> Option<i128> {
     let number = |text: &str| match text {
         "" => Some(0),
-        // Beyond any duration, and still far from the end of the type.
+        // Longer than any duration, and still far from the limit of the type.
         text if text.trim_start_matches('0').len() > 19 => None,
         text => text.parse::<i128>().ok(),
     };
-    // More digits than a fraction of an hour in nanoseconds has do not count.
+    // Digits beyond the precision of a fraction of an hour in nanoseconds are ignored.
     let fraction = &fraction[..fraction.len().min(18)];
     let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
     Some(number(whole)? * unit + number(fraction)? * unit / scale)

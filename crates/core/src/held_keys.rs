@@ -1,4 +1,4 @@
-//! Keys whose values cannot be passed on, and the values that a task keeps of them
+//! Keys without a readable value, and the values that a task keeps for them
 //! (docs/runs.md#keys-without-a-readable-value).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,13 +9,13 @@ use crate::excerpt::excerpt;
 use crate::input::{RunInput, ThawError};
 use crate::view::{ItemKind, KeyValue, View, ViewId};
 
-/// Keys that a text names.
+/// Maximum number of keys that a text names.
 pub const KEYS_NAMED: usize = 5;
 
-/// Characters of a key that a text shows.
+/// Maximum characters of a key in a text.
 const KEY_SHOWN: usize = 100;
 
-/// Keys that a view shows without a value that can be passed on.
+/// Keys of a view whose values cannot be passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableKeys {
     /// The view.
@@ -24,7 +24,7 @@ pub struct UnreadableKeys {
     pub keys: Vec<Arc<str>>,
 }
 
-/// Returns the first of these keys in quotes, and the number of the others.
+/// Returns the first keys in quotes, and the number of the remaining keys.
 pub fn keys_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
     let mut keys = keys.into_iter();
     let shown = |key| format!("\"{}\"", excerpt(key, KEY_SHOWN));
@@ -44,7 +44,7 @@ impl AppliedKeys {
     /// The keys in an input, from the bytes of its contents in their order.
     ///
     /// # Errors
-    /// If they are not contents of an input.
+    /// Fails if the bytes are not contents of an input.
     pub fn of_contents<'a>(
         contents: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, ThawError> {
@@ -63,11 +63,13 @@ impl AppliedKeys {
         Ok(Self(views))
     }
 
-    /// The keys in an input that was stored in one piece. Such an input does not tell which of several views showed a
-    /// key: each view gets the keys that its path covers, and views of several datacenters or namespaces get none.
+    /// The keys in an input that was stored in one piece.
+    ///
+    /// Such an input does not tell which of several views showed a key: each view gets the keys that its path covers,
+    /// and views of several datacenters or namespaces get none.
     ///
     /// # Errors
-    /// If the bytes are not an input in one piece.
+    /// Fails if the bytes are not an input in one piece.
     pub fn of_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
         let input = RunInput::from_one_piece(bytes)?;
         let queries = input.definition.dependencies().into_iter();
@@ -111,16 +113,16 @@ fn covers(query: &KvQuery, pair: &KeyValue) -> bool {
     }
 }
 
-/// The values that a task keeps of keys that cannot be read: those of the input that was applied last.
+/// The values that a task keeps for unreadable keys: those of the last applied input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldKeys(BTreeMap<ViewId, BTreeMap<Arc<str>, HeldKey>>);
 
-/// Decision about a key that cannot be read.
+/// Decision about an unreadable key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeldKey {
     /// The key keeps this value.
     Kept(Arc<KeyValue>),
-    /// The key is left out: the applied input does not have it.
+    /// The key is left out, because the applied input lacks it.
     LeftOut,
 }
 
@@ -151,7 +153,7 @@ impl HeldKeys {
         keys.iter().all(|key| self.of(view, key).is_some())
     }
 
-    /// The keys that are left out, because the applied input has no value of them.
+    /// The keys that are left out, because the applied input has no value for them.
     pub fn left_out(&self) -> Vec<UnreadableKeys> {
         let views = self.0.iter().map(|(view, keys)| {
             let keys = keys
@@ -165,7 +167,7 @@ impl HeldKeys {
         views.filter(|left_out| !left_out.keys.is_empty()).collect()
     }
 
-    /// The keys that these leave out and `before` did not.
+    /// The keys that are left out here and were not left out in `before`.
     pub fn newly_left_out(&self, before: &Self) -> Vec<UnreadableKeys> {
         let mut views = self.left_out();
         for UnreadableKeys { view, keys } in &mut views {
@@ -175,7 +177,7 @@ impl HeldKeys {
         views
     }
 
-    /// Whether the decisions about a key differ.
+    /// Whether both decide differently about some key.
     pub fn contradicts(&self, other: &Self) -> bool {
         self.0.iter().any(|(view, keys)| {
             let mut keys = keys.iter();

@@ -1,7 +1,7 @@
 //! Secrets in texts and values that are shown (docs/configuration.md#hidden-secrets).
 //!
-//! One rule for every shown text: by the name of a value, and by its place in a URL. In addition workers hide
-//! values that only a run knows to be secret, such as the value of a provider's argument.
+//! One rule applies to every shown text: by the name of a value, and by its position in a URL. In addition, workers
+//! hide values that only a run knows to be secret, such as the value of a provider's argument.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 
 use crate::backend::Backend;
 
-/// Stands for a secret.
+/// Replaces a secret.
 pub const HIDDEN: &str = "(hidden)";
 
-/// The environment of the command that brings credentials for Kubernetes.
+/// The environment of the command that supplies credentials for Kubernetes.
 const ENVIRONMENT: &str = "env";
 
-/// Names that sound like secrets and hold none: files, and the suffix of an object of Kubernetes.
+/// Suffixes of names that look like secrets but hold none: files, and the suffix of a Kubernetes object.
 const SHOWN_ENDS: [&str; 4] = ["_file", "_files", "_path", "secret_suffix"];
 
-/// Whether the value of a key of this name is not to be shown.
+/// Whether the value of a key with this name must be hidden.
 pub fn is_secret_name(name: &str) -> bool {
     const PARTS: [&str; 6] = [
         "token",
@@ -34,7 +34,7 @@ pub fn is_secret_name(name: &str) -> bool {
     is_key || PARTS.iter().any(|part| name.contains(part))
 }
 
-/// Whether a parameter of a URL of this name is a secret: keys for Git, signatures of object stores.
+/// Whether a URL parameter with this name is a secret: keys for Git, signatures of object stores.
 fn is_secret_parameter(name: &str) -> bool {
     let lower_case = name.to_ascii_lowercase();
     is_secret_name(name)
@@ -47,8 +47,8 @@ pub fn authority_end(rest: &str) -> usize {
     rest.find(['/', '?', '#']).unwrap_or(rest.len())
 }
 
-/// Returns the places of secrets in the URLs of a text, in order and apart: the user of HTTP, which may be a
-/// token, the password of any other user, and parameters whose names say so.
+/// Returns the ranges of secrets in the URLs of a text, sorted and disjoint: the user of HTTP, which may be a token,
+/// the password of any other user, and parameters with secret names.
 pub fn secret_places(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut from = 0;
@@ -66,17 +66,17 @@ pub fn secret_places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// Whether a scheme, with anything before it, is that of HTTP.
+/// Whether a scheme is HTTP; text may precede the scheme.
 fn is_web(scheme: &str) -> bool {
     let name = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
     name.is_some_and(|name| name.eq_ignore_ascii_case("http") || name.eq_ignore_ascii_case("https"))
 }
 
-/// Returns the places of secrets in one URL, counted from the end of its scheme.
+/// Returns the ranges of secrets in one URL, relative to the end of its scheme.
 fn places_in(rest: &str, is_web: bool) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let authority = &rest[..authority_end(rest)];
-    // A password may have a slash in it, where it is not escaped.
+    // A password may contain an unescaped slash.
     let with_password = rest.rfind('@').and_then(|end| {
         let colon = rest[..end].find(':')?;
         Some((colon, end))
@@ -116,7 +116,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text with `places` replaced, which are in order and apart.
+/// A text with the ranges `places` replaced, which must be sorted and disjoint.
 pub fn without(text: &str, places: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut from = 0;
@@ -129,7 +129,7 @@ pub fn without(text: &str, places: &[Range<usize>]) -> String {
     shown
 }
 
-/// The secrets of the URLs of a text; user and password also each alone.
+/// The secrets in the URLs of a text; user and password also separately.
 pub fn secrets_of(text: &str) -> Vec<&str> {
     let places = secret_places(text).into_iter();
     let mut secrets = Vec::new();
@@ -143,7 +143,7 @@ pub fn secrets_of(text: &str) -> Vec<&str> {
     secrets
 }
 
-/// A value of that name as it is shown: hidden by the name or by a place in a URL, at any depth.
+/// A value with this name as shown: secrets are hidden by name or by position in a URL, at any depth.
 pub fn shown(name: &str, value: &Value) -> Value {
     if is_secret(name, value) {
         return HIDDEN.into();
@@ -156,7 +156,7 @@ pub fn shown(name: &str, value: &Value) -> Value {
     }
 }
 
-/// The members of an object as they are shown.
+/// The members of an object as shown.
 pub fn shown_members(map: &Map<String, Value>) -> Map<String, Value> {
     let entries = map.iter();
     entries
@@ -164,7 +164,7 @@ pub fn shown_members(map: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// The parts of a value of that name that [`shown`] hides because of a name, at any depth.
+/// The parts of a value with this name that [`shown`] hides because of a name, at any depth.
 pub fn hidden_parts<'v>(name: &str, value: &'v Value) -> Vec<&'v Value> {
     if is_secret(name, value) {
         return vec![value];
@@ -183,12 +183,12 @@ pub fn hidden_parts<'v>(name: &str, value: &'v Value) -> Vec<&'v Value> {
     }
 }
 
-/// Whether [`shown`] hides anything of a value of that name.
+/// Whether [`shown`] hides any part of a value with this name.
 pub fn hides_any(name: &str, value: &Value) -> bool {
     shown(name, value) != *value
 }
 
-/// A value as the text of an expression, of that name: hidden wholly if a member in it has the name of a secret.
+/// A value with this name, as the text of an expression: hidden completely if a member in it has a secret name.
 pub fn shown_expression<'t>(name: &str, text: &'t str) -> Cow<'t, str> {
     if is_secret(name, &Value::from(text)) || assigns_secret(text) {
         Cow::Borrowed(HIDDEN)
@@ -197,7 +197,7 @@ pub fn shown_expression<'t>(name: &str, text: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// Whether something in the text of an expression is given the name of a secret.
+/// Whether the text of an expression assigns to a secret name.
 fn assigns_secret(text: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut rest = text;
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a secret may stand in a text. No part of it is long enough to look like a secret.
+    /// Possible positions of a secret in a text. None of their own parts is long enough to look like a secret.
     const PLACES: [&str; 9] = [
         "https://@S@@h/x",
         "git::http://u:@S@@h:8/x?ref=1",

@@ -1,17 +1,17 @@
-//! Times when old runs are forgotten, and limits of the space for logs.
+//! Schedule for forgetting old runs, and limits of the space for logs.
 
 use std::time::Duration;
 
-/// A new leader waits so long before it forgets old runs: its start has better things to do.
+/// Delay before a new leader forgets old runs, because its start has more urgent work.
 const QUIET_START: Duration = Duration::from_secs(10);
 
-/// After so many missed times a new leader does not wait: leaders may change all the time.
+/// Number of missed times after which a new leader does not delay, because leaders may change often.
 const MISSED_TIMES: u32 = 10;
 
-/// How long the leader waits before it forgets old runs, which it does once `every` so often.
+/// Time until the leader forgets old runs, which happens every `every`.
 ///
-/// `since_last` is the time since that was done, `None` if it is to come, which a clock that was set back makes;
-/// `served` is for how long this leader serves.
+/// `since_last` is the time since the last time, `None` if the last time is in the future because a clock was set
+/// back; `served` is the time since this leader began to serve.
 pub fn housekeeping_wait(
     since_last: Option<Duration>,
     every: Duration,
@@ -27,20 +27,20 @@ pub fn housekeeping_wait(
     }
 }
 
-/// Consequences of the space that all logs take.
+/// Consequences of the space used by all logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSpace {
     /// Bytes of logs to remove.
     pub surplus: u64,
     /// Whether to warn now.
     pub warn: bool,
-    /// Whether the warning was given; stays set until the logs take less space.
+    /// Whether a warning was given; stays set until the logs need less space.
     pub warned: bool,
 }
 
 impl LogSpace {
-    /// Judges the space that logs take. The warning comes once at four fifths of the limit, and again only after they took less than
-    /// three quarters.
+    /// Judges the space used by logs. Warns once at four fifths of the limit, and again only after the space fell
+    /// below three quarters.
     pub fn judge(used: u64, limit: u64, warned: bool) -> Self {
         let (used_wide, limit_wide) = (u128::from(used), u128::from(limit));
         let is_near = used_wide * 5 >= limit_wide * 4;

@@ -1,4 +1,4 @@
-//! Names and ids: newtypes, so that no two of them can be exchanged by mistake.
+//! Names and ids: newtypes that cannot be confused with each other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 /// Name of a task: unique, the Terraform workspace and the label of the generated module block.
 ///
-/// An identifier as in HCL 2 (docs/configuration.md#task): a letter or `_` first, then letters, digits, `_`
-/// and `-`, in the Unicode sense. So a task name is always one safe path segment.
+/// An identifier as in HCL 2 (docs/configuration.md#task): a letter or `_` first, then letters, digits, `_` and `-`,
+/// in the Unicode sense. A task name is therefore always one safe path segment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskName(String);
@@ -28,7 +28,7 @@ pub enum InvalidName {
 }
 
 impl TaskName {
-    /// Checks `text` and makes it a task name.
+    /// Checks that `text` is a task name.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidName> {
         let text = text.into();
         let mut characters = text.chars();
@@ -51,7 +51,7 @@ impl TaskName {
 }
 
 /// Returns whether a character is in the class `ID_Start`. `XID_Start` lacks a few of its characters, which
-/// become something else in normalisation form KC.
+/// normalisation form KC changes.
 fn is_id_start(character: char) -> bool {
     unicode_ident::is_xid_start(character)
         || is_unstable(character)
@@ -63,7 +63,7 @@ fn is_id_continue(character: char) -> bool {
     unicode_ident::is_xid_continue(character) || is_unstable(character)
 }
 
-/// Returns whether both classes have the character, and their counterparts for normalised texts lack it.
+/// Returns whether a character is in `ID_Start` and `ID_Continue`, but in neither `XID_Start` nor `XID_Continue`.
 fn is_unstable(character: char) -> bool {
     matches!(
         character,
@@ -115,7 +115,7 @@ macro_rules! uuid_identity {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Wraps an id made elsewhere; ids are made where time and randomness are at hand.
+            /// Wraps an existing id; new ids are made where time and randomness are available.
             pub const fn from_uuid(id: Uuid) -> Self {
                 Self(id)
             }
@@ -156,7 +156,7 @@ uuid_identity! {
     EventId
 }
 uuid_identity! {
-    /// Identifies what one reset of the storage has removed.
+    /// Identifies the rows that one reset of the storage removed.
     ArchiveId
 }
 
@@ -185,7 +185,7 @@ macro_rules! epoch {
                 self.0
             }
 
-            /// The one after this.
+            /// The next number.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
@@ -201,17 +201,14 @@ macro_rules! epoch {
 }
 
 epoch! {
-    /// Counts how often a run has been leased; every later word of a worker names it, and an old one
-    /// is refused.
+    /// Counts the leases of a run; every later message of a worker names its epoch, and an old epoch is refused.
     LeaseEpoch
 }
 epoch! {
-    /// Counts the leaderships of schedulers; every write of a leader names it, and an old one
-    /// is refused.
+    /// Counts the leaderships of schedulers; every write of a leader names its epoch, and an old epoch is refused.
     LeaderEpoch
 }
 
-/// Length of the text of a UUID.
 const UUID_LENGTH: usize = 36;
 
 /// Names one life of one worker process; a restarted worker counts as a different worker.
@@ -229,7 +226,7 @@ impl WorkerId {
         &self.0
     }
 
-    /// An id for a new life of a worker on a machine. An operator knows the worker by `name`, if there is one.
+    /// An id for a new life of a worker on a machine. `name`, if set, is the worker's name for operators.
     pub fn of_life(name: Option<&str>, host: &str, life: Uuid) -> Self {
         Self(match name {
             Some(name) => format!("{name}@{host}-{life}"),
@@ -237,13 +234,13 @@ impl WorkerId {
         })
     }
 
-    /// The machine of the worker, from an id of a life.
+    /// The machine of the worker, if the id has the form of [`WorkerId::of_life`].
     pub fn host(&self) -> Option<&str> {
         let worker = self.without_life()?;
         Some(worker.rsplit_once('@').map_or(worker, |(_name, host)| host))
     }
 
-    /// Name of the worker for display: its own with its machine, or the whole id of another form.
+    /// Name of the worker for display: its name with its machine; the whole id if it has a different form.
     pub fn name(&self) -> &str {
         let worker = self.without_life().filter(|worker| !worker.is_empty());
         worker.unwrap_or(&self.0)
@@ -295,7 +292,7 @@ mod tests {
         let mut compared = 0;
         for character in characters {
             let text = character.to_string();
-            // The two tables need not be of the same version of Unicode.
+            // The two tables may follow different versions of Unicode.
             let same_version = unicode_ident::is_xid_start(character) == stable[0].is_match(&text)
                 && unicode_ident::is_xid_continue(character) == stable[1].is_match(&text);
             if same_version && known.is_match(&text) {

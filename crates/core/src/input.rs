@@ -1,8 +1,8 @@
 //! The frozen input of a run: canonical bytes and their hash.
 //!
 //! An input is a list of contents: first the task with the identity of its settings, then the contents of its views.
-//! Contents are canonical JSON, stored once by their SHA-256, however many inputs name them. The hash of the list
-//! names the input.
+//! Contents are canonical JSON, stored once by their SHA-256, even if many inputs use them. The hash of the list
+//! identifies the input.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::service::ServiceInstance;
 use crate::task::TaskDefinition;
 use crate::view::{CatalogService, ItemKind, KeyValue};
 
-/// Everything that a run depends on, and so everything whose change makes another run necessary.
+/// Everything that a run depends on: any change of it requires a new run.
 ///
-/// Items that the condition watches are here even if they are not rendered (`use_as_module_input = false`): the
+/// Items that the condition watches are included even if they are not rendered (`use_as_module_input = false`): the
 /// generated text is then always the same, yet every change must run (docs/runs.md#what-triggers-a-task).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInput {
     /// The task.
     pub definition: TaskDefinition,
-    /// [Identity](crate::settings::SettingsGeneration::identity) of the backend and provider blocks that the task's runs use.
-    /// The blocks themselves, with their secrets, stay with the worker.
+    /// [Identity](crate::settings::SettingsGeneration::identity) of the backend and provider blocks that the task's
+    /// runs use. The blocks themselves, with their secrets, stay with the worker.
     pub settings_digest: Digest,
     /// Instances in module order.
     pub services: Vec<Arc<ServiceInstance>>,
@@ -33,13 +33,12 @@ pub struct RunInput {
     /// Keys with their values, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consul_kv: Vec<Arc<KeyValue>>,
-    /// The views of the task were not read: a disabled task is checked without their items.
+    /// Whether the views of the task were not read: a disabled task is checked without their items.
     #[serde(skip)]
     pub lacks_views: bool,
 }
 
-/// A part of a frozen input: the task as it was, or what one of its views showed. Inputs that share a part name the same
-/// one.
+/// A part of a frozen input: the task, or the items of one of its views. Inputs with equal parts share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Content {
@@ -50,7 +49,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// The content with these bytes, which are not looked into.
+    /// The content with these bytes, which are not parsed.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self {
             hash: Digest::of(&bytes),
@@ -70,11 +69,11 @@ impl Content {
 pub struct FrozenInput {
     /// Digest of the digests of its contents: the identity of the input.
     pub hash: Digest,
-    /// The task with the digest of its settings, then what each of its views showed, in the order of
+    /// The task with the digest of its settings, then the items of each of its views, in the order of
     /// [`TaskDefinition::dependencies`].
     pub contents: Vec<Arc<Content>>,
-    /// [Number](crate::settings::SettingsGeneration::number) of the settings that its worker must have; `None` if that does
-    /// not matter.
+    /// [Number](crate::settings::SettingsGeneration::number) of the settings that its worker must have; `None` for
+    /// any.
     pub settings: Option<u64>,
 }
 
@@ -85,31 +84,31 @@ struct Head<'a> {
     settings_digest: Digest,
 }
 
-/// First content of an input, as read.
+/// First content of an input, as parsed.
 #[derive(Deserialize)]
 struct ReadHead {
     definition: TaskDefinition,
     settings_digest: Digest,
 }
 
-/// Contents are not those of an input.
+/// Contents do not form an input.
 #[derive(Debug, thiserror::Error)]
 pub enum ThawError {
-    /// The input has no contents, not even the task.
+    /// The input has no contents.
     #[error("the input has no contents")]
     Empty,
-    /// The input has a content that no view of the task has shown.
+    /// The input has a content without a view of the task.
     #[error("the task has no view for content {place} of the input")]
     TooMany {
-        /// Its place among the contents, from 0.
+        /// Its index among the contents, from 0.
         place: usize,
     },
-    /// A content is not what it should be.
+    /// A content cannot be parsed.
     #[error("content {place} of the input cannot be read")]
     Unreadable {
-        /// Its place among the contents, from 0.
+        /// Its index among the contents, from 0.
         place: usize,
-        /// Why.
+        /// Reason of the failure.
         source: serde_json::Error,
     },
 }
@@ -128,7 +127,7 @@ impl FrozenInput {
         Ok(Self::of_contents(head.chain(views).collect()))
     }
 
-    /// An input that was frozen before, from its contents, which are not looked into.
+    /// An input that was frozen earlier, from its contents, which are not parsed.
     pub fn of_contents(contents: Vec<Arc<Content>>) -> Self {
         let digests = contents
             .iter()
@@ -151,7 +150,7 @@ impl FrozenInput {
 }
 
 impl RunInput {
-    /// The input of a task that has no data.
+    /// The input of a task without data.
     pub const fn without_data(definition: TaskDefinition, settings_digest: Digest) -> Self {
         Self {
             definition,
@@ -163,10 +162,10 @@ impl RunInput {
         }
     }
 
-    /// Puts an input together from the bytes of its contents, in the order of [`FrozenInput::contents`].
+    /// Parses an input from the bytes of its contents, in the order of [`FrozenInput::contents`].
     ///
     /// # Errors
-    /// If they are not contents of an input.
+    /// Fails if the bytes are not contents of an input.
     pub fn thaw<'a>(contents: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, ThawError> {
         let unreadable = |place| move |source| ThawError::Unreadable { place, source };
         let mut contents = contents.into_iter().enumerate();
@@ -191,7 +190,7 @@ impl RunInput {
     /// The task of an input, from its first content or from an input in one piece.
     ///
     /// # Errors
-    /// If the bytes are neither.
+    /// Fails if the bytes are neither of these.
     pub fn definition_in(bytes: &[u8]) -> Result<TaskDefinition, ThawError> {
         #[derive(Deserialize)]
         struct Defined {
@@ -202,10 +201,10 @@ impl RunInput {
         Ok(defined.map_err(unreadable)?.definition)
     }
 
-    /// Reads an input that was stored in one piece, as earlier versions did.
+    /// Parses an input that was stored in one piece by an earlier version.
     ///
     /// # Errors
-    /// If the bytes are not an input.
+    /// Fails if the bytes are not an input.
     pub fn from_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
         serde_json::from_slice(bytes).map_err(|source| ThawError::Unreadable { place: 0, source })
     }

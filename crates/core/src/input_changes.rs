@@ -1,4 +1,5 @@
-//! How the input of a run differs from an earlier one, for people. Values of keys, which may be secret, are left out.
+//! Differences between the input of a run and an earlier input, for display. Values of keys, which may be secret, are
+//! left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,13 +8,13 @@ use crate::input::RunInput;
 use crate::service::{InstanceKey, ServiceInstance};
 use crate::view::{Item, ViewDelta, ViewSnapshot};
 
-/// Differences of one service, or of one list, that are named.
+/// Maximum number of named differences of one service, or of one list.
 const NAMED: usize = 5;
 
-/// Services that are named.
+/// Maximum number of named services.
 const SERVICES: usize = 10;
 
-/// Describes the way from one input to a later one, a line for the task and for each service:
+/// Describes the changes from one input to a later input, with a line for the task and for each service:
 /// `web: +web-3, -web-1, api-2 port 80 → 81`. Empty if the inputs are equal. Long lists are cut.
 pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
     let mut lines = Vec::new();
@@ -47,7 +48,7 @@ pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
     lines
 }
 
-/// Describes a change of a view, whose snapshot was `before`: a line for each service, or for the names or keys of the
+/// Describes a change of a view with the snapshot `before`: a line for each service, or for the names or keys of the
 /// view. Long lists are cut.
 pub fn view_changes(before: &ViewSnapshot, delta: &ViewDelta) -> Vec<String> {
     let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -82,7 +83,6 @@ pub fn view_changes(before: &ViewSnapshot, delta: &ViewDelta) -> Vec<String> {
 
 type Instances<'a> = BTreeMap<InstanceKey, &'a ServiceInstance>;
 
-/// The instances of each service.
 fn by_service(input: &RunInput) -> BTreeMap<&str, Instances<'_>> {
     let mut services: BTreeMap<&str, Instances<'_>> = BTreeMap::new();
     for instance in &input.services {
@@ -138,7 +138,7 @@ fn difference(was: &ServiceInstance, is: &ServiceInstance) -> Option<String> {
     }
 }
 
-/// Differences between two lists of names, if there are any.
+/// Differences between two lists of names, if any.
 fn list(
     what: &str,
     before: &BTreeMap<String, String>,

@@ -1,18 +1,18 @@
-//! The journals of workers, and whether the database has forgotten a run that stands in one.
+//! The journals of workers, and whether the database has forgotten a run in a journal.
 //!
-//! A failover of the database may lose the last commits. The journal of a worker survives it. The last run of each task
-//! is enough: commits are lost from the end, so a database that has that run has everything before it.
+//! A failover of the database may lose the last commits. The journal of a worker survives the failover. The last run
+//! of each task suffices: commits are lost from the end, so a database that has that run has everything before it.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::digest::Digest;
 use crate::identity::{LeaseEpoch, RunId, TaskName, WorkerId};
 
-/// The database may have committed what was begun so long before something else that it committed earlier.
+/// Commits may be out of order: a transaction that began up to this much earlier than another may be committed later.
 const OUT_OF_ORDER: TimeDelta = TimeDelta::seconds(30);
 
-/// How far the epochs of waiting runs jump when a timeline begins: further than they can have come on the one before, after
-/// the last commit that is known.
+/// Jump of the epochs of waiting runs when a timeline begins: larger than any increase on the previous timeline after
+/// the last known commit.
 pub const EPOCH_STEP: u64 = 1_000_000;
 
 /// The last attempt to apply or destroy a task that a worker began.
@@ -26,29 +26,29 @@ pub struct JournalEntry {
     pub epoch: LeaseEpoch,
     /// Digest of the input.
     pub input: Digest,
-    /// When the attempt began, by the clock of the database, as far as the worker knows that.
+    /// Start of the attempt by the clock of the database, if the worker knows it.
     pub began_at: Option<DateTime<Utc>>,
-    /// How the attempt ended, if a scheduler has confirmed that.
+    /// Outcome of the attempt, if a scheduler has confirmed it.
     pub outcome: Option<String>,
 }
 
-/// A part of the journal of a worker, as it is reported on a new timeline.
+/// A part of the journal of a worker, as reported on a new timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPart {
-    /// The timeline that it is reported for.
+    /// The timeline for which it is reported.
     pub timeline: String,
-    /// The lives of the worker that wrote all their runs into the journal, this one included.
+    /// The lives of the worker that wrote all their runs into the journal, including this life.
     pub lives: Vec<WorkerId>,
-    /// Entries, one of each task at most.
+    /// Entries, at most one of each task.
     pub entries: Vec<JournalEntry>,
-    /// Whether the journal is reported wholly with this part.
+    /// Whether this is the last part of the journal.
     pub last: bool,
 }
 
 /// State of a run in the database when the timeline began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownRun {
-    /// There was no such run.
+    /// The run did not exist.
     Unknown,
     /// The run was queued or leased.
     Open {
@@ -60,11 +60,11 @@ pub enum KnownRun {
 }
 
 impl JournalEntry {
-    /// Whether the database has forgotten that this attempt was granted. `last_sign` is the last sign of life of a process that
-    /// it knows from before the timeline.
+    /// Whether the database has forgotten the grant of this attempt.
     ///
-    /// A run that the database does not have may have been pruned long ago. The run is missed only if it began
-    /// after everything that the database remembers, or if its beginning is not known.
+    /// `last_sign` is the last sign of life of a process before the timeline that the database knows. A run that the
+    /// database does not have may have been pruned long ago. The run counts as forgotten only if it began after
+    /// everything that the database remembers, or if its beginning is not known.
     pub fn is_forgotten(&self, known: KnownRun, last_sign: DateTime<Utc>) -> bool {
         match known {
             KnownRun::Unknown => {
@@ -73,7 +73,7 @@ impl JournalEntry {
                     .zip(since)
                     .is_none_or(|(began, since)| began >= since)
             }
-            // Beyond the jump it was granted on this timeline.
+            // An epoch beyond the jump was granted on this timeline.
             KnownRun::Open { epoch } => {
                 let granted = self.epoch.get();
                 granted > epoch && granted < epoch.saturating_add(EPOCH_STEP)

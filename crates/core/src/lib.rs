@@ -1,15 +1,15 @@
 //! Domain vocabulary and pure decisions of cts.
 //!
-//! Everything here is a value or a function of values: no IO, no runtime, no clock, no SQL, no gRPC. Tasks,
-//! views, triggers, the need of a frozen input for a run and the meaning of a finished attempt are decided
-//! here, so that they can be tested without waiting.
+//! Everything here is a value or a function of values: no IO, no runtime, no clock, no SQL, no gRPC. Tasks, views,
+//! triggers, the need of a frozen input for a run and the meaning of a finished attempt are decided here, so that
+//! they can be tested without waiting.
 //!
-//! Start with [`TaskSpec`] (what the user declared), [`ViewSnapshot`] (what Consul showed),
-//! [`RunInput`] (what a run gets) and [`runs::decide_enqueue`] (whether there is a run at all)
-//! and [`lease`] (which worker has it, and which scheduler leads).
+//! Start with [`TaskSpec`] (a declared task), [`ViewSnapshot`] (data read from Consul), [`RunInput`] (the input of a
+//! run), [`runs::decide_enqueue`] (whether an input needs a run) and [`lease`] (which worker has the run, and which
+//! scheduler leads).
 //!
-//! The serde derives serve one purpose, the canonical JSON of [`RunInput`] and of a stored
-//! [`TaskSpec`]; the wire has its own types in `cts-proto`.
+//! The serde derives serve one purpose, the canonical JSON of [`RunInput`] and of a stored [`TaskSpec`]; `cts-proto`
+//! has separate types for the wire.
 #![warn(missing_docs)]
 
 mod absence;

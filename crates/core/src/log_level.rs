@@ -1,4 +1,4 @@
-//! How much is logged.
+//! The level of the log.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub enum LogLevel {
     /// Life cycle and decisions.
     #[default]
     Info,
-    /// Recovered or degraded.
+    /// Recovered or degraded operation.
     Warn,
-    /// Something needs attention.
+    /// A problem needs attention.
     Error,
 }
 

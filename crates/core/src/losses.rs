@@ -11,53 +11,53 @@ use crate::input::RunInput;
 use crate::shrink_limit::ShrinkLimit;
 use crate::view::{ItemKind, ViewId};
 
-/// How many instances each service has in an input, by the view that shows it.
+/// Number of instances of each service in an input, by the view that shows the service.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InstanceCounts(BTreeMap<ViewId, BTreeMap<String, u32>>);
 
 /// Instance counts that an input is compared with before it is applied.
 ///
-/// Each of these counts for itself: a failed attempt leaves the input that was applied before it, and a
-/// successful one takes its place.
+/// Each of them counts separately: a failed attempt leaves the previously applied input, a successful attempt
+/// replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Baseline {
-    /// The input that was applied last, in which services that an operator has released have no more than what was released;
-    /// `None` if nothing is known of it.
+    /// The last applied input, with the counts of released services reduced to the released counts; `None` if the
+    /// counts are not known.
     pub applied: Option<InstanceCounts>,
     /// The input that is being applied.
     pub running: Option<InstanceCounts>,
-    /// Instance counts that an operator has released, by service, as long as something else than that input may
-    /// be applied before it.
+    /// Instance counts that an operator released, by service, as long as a different input may be applied before the
+    /// released input.
     pub released: Option<InstanceCounts>,
 }
 
-/// A service that has lost more than it may.
+/// A service that lost more instances than allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Loss {
     /// The service.
     pub service: String,
-    /// Instances in the input that was applied last or is being applied: the most of what it may not fall from.
+    /// Largest number of instances in the inputs that were last applied or are being applied.
     pub applied: u32,
-    /// Instances in the one that waits.
+    /// Instances in the waiting input.
     pub now: u32,
 }
 
-/// An input that is not applied before an operator consents or the data recover.
+/// An input that is not applied until an operator consents or the data recover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
-    /// Time when the task was held first.
+    /// Time when the block of the task began.
     pub since: DateTime<Utc>,
-    /// Losses that hold the task; at least one.
+    /// Losses that block the task; at least one.
     pub losses: Vec<Loss>,
-    /// The instances of the input that waits.
+    /// The instances of the waiting input.
     pub counts: InstanceCounts,
 }
 
 impl Baseline {
-    /// The services that have lost more than they may, against what was applied last or against what is being applied, and
-    /// that were not released.
+    /// The services that lost more instances than allowed, compared with the last applied input or the input being
+    /// applied, and that were not released.
     ///
-    /// Only views are compared that both inputs have: a task that is to watch something else loses nothing.
+    /// Only views that both inputs have are compared: a task that starts to watch different services loses nothing.
     pub fn losses(&self, guard: ShrinkLimit, now: &InstanceCounts) -> Vec<Loss> {
         let losses = self.lost(guard, now).into_iter();
         let held = losses.filter(|(view, loss)| {
@@ -68,8 +68,8 @@ impl Baseline {
         held.map(|(_, loss)| loss).collect()
     }
 
-    /// Returns the rest of the release once an input with so many instances is let through: the part that this
-    /// input needs.
+    /// Returns the rest of the release once an input with the counts `now` is let through: the part that this input
+    /// needs.
     #[must_use]
     pub fn let_through(&self, guard: ShrinkLimit, now: &InstanceCounts) -> Option<InstanceCounts> {
         let released = self.released.as_ref()?;
@@ -81,14 +81,14 @@ impl Baseline {
         InstanceCounts::of_services(needed)
     }
 
-    /// Returns the rest of the release once an attempt has ended: the part that could not be applied yet
-    /// without a release.
+    /// Returns the rest of the release once an attempt has ended: the part that still could not be applied without a
+    /// release.
     #[must_use]
     pub fn settled(&self, guard: ShrinkLimit) -> Option<InstanceCounts> {
         self.let_through(guard, self.released.as_ref()?)
     }
 
-    /// The baseline after a release of what is held.
+    /// The baseline after a release of a blocked input.
     #[must_use]
     pub fn release(mut self, blocked: &Blocked) -> Self {
         let services: BTreeSet<&str> = blocked
@@ -115,7 +115,7 @@ impl Baseline {
         self
     }
 
-    /// All losses that the guard forbids, with their views.
+    /// All losses that the shrink limit forbids, with their views.
     fn lost<'a>(&'a self, guard: ShrinkLimit, now: &InstanceCounts) -> Vec<(&'a ViewId, Loss)> {
         let mut worst: BTreeMap<(&ViewId, &String), u32> = BTreeMap::new();
         for counts in [&self.applied, &self.running].into_iter().flatten() {
@@ -144,7 +144,7 @@ impl Baseline {
 }
 
 impl Blocked {
-    /// Compares the same input with another baseline; returns `None` if nothing holds the input any more.
+    /// Compares the same input with a new baseline; returns `None` if the input is no longer blocked.
     #[must_use]
     pub fn again(&self, guard: ShrinkLimit, baseline: &Baseline) -> Option<Self> {
         let losses = baseline.losses(guard, &self.counts);
@@ -154,7 +154,7 @@ impl Blocked {
         })
     }
 
-    /// Returns whether the losses are no larger than the ones that a caller has `seen`, service by service.
+    /// Returns whether no loss is larger than the one that a caller has `seen` for its service.
     pub fn is_within(&self, seen: &[Loss]) -> bool {
         let counts = |losses: &[Loss]| {
             let mut counts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -171,7 +171,7 @@ impl Blocked {
         };
         let seen = counts(seen);
         counts(&self.losses).iter().all(|(service, now)| {
-            // One service in several views has a loss in each.
+            // A service in several views has a separate loss in each.
             let seen = seen.get(service).map_or(&[][..], Vec::as_slice);
             now.len() <= seen.len() && now.iter().zip(seen).all(|(now, seen)| now >= seen)
         })
@@ -179,8 +179,8 @@ impl Blocked {
 }
 
 impl InstanceCounts {
-    /// How many instances each service has in a stored input, by the bytes of its
-    /// [contents](crate::FrozenInput::contents); `None` if they are not those of an input.
+    /// Number of instances of each service in a stored input, by the bytes of its
+    /// [contents](crate::FrozenInput::contents); `None` if these do not form an input.
     pub fn of_contents<'a>(contents: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
         #[derive(Deserialize)]
         struct Instance {
@@ -213,7 +213,7 @@ impl InstanceCounts {
 }
 
 impl FromIterator<(ViewId, BTreeMap<String, u32>)> for InstanceCounts {
-    /// Views, which may show no instance, each with its services.
+    /// Views, which may have no instances, each with its services.
     fn from_iter<I: IntoIterator<Item = (ViewId, BTreeMap<String, u32>)>>(views: I) -> Self {
         Self(views.into_iter().collect())
     }
@@ -233,7 +233,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Describes the losses in one line: the worst, and the number of the others.
+/// Describes the losses in one line: the largest, and the number of the rest.
 ///
 /// `None` without losses.
 pub fn losses_text(losses: &[Loss]) -> Option<String> {

@@ -1,27 +1,28 @@
-//! Leases that were lost, and the locks of states that their Terraform may have left.
+//! Lost leases, and the state locks that their Terraform may have left.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::identity::WorkerId;
 
-/// How far the clocks of a worker and of the database may be apart.
+/// Maximum difference between the clocks of a worker and of the database.
 const CLOCKS: TimeDelta = TimeDelta::seconds(10);
 
-/// A lease that was taken back because its holder had fallen silent. Nothing of it is alive.
+/// A lease that was taken back because its holder was silent. None of its processes is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostLease {
-    /// Worker that had the lease.
+    /// Worker that held the lease.
     pub worker: WorkerId,
-    /// When the first attempt of its run began.
+    /// Start of the first attempt of its run.
     pub started_at: DateTime<Utc>,
-    /// When the lease was taken back.
+    /// Time at which the lease was taken back.
     pub lost_at: DateTime<Utc>,
 }
 
 impl LostLease {
-    /// Returns whether a lock of the task's state was made under this lease: by a Terraform on the machine of
-    /// its holder, while the holder had it. `who` is `user@host`, `created` the time by the clock of that
-    /// machine.
+    /// Returns whether a lock of the task's state was made under this lease: by a Terraform on the machine of its
+    /// holder, during the lease.
+    ///
+    /// `who` is `user@host`, `created` the time by the clock of that machine.
     pub fn has_locked(&self, who: &str, created: DateTime<Utc>) -> bool {
         let host = who.rsplit_once('@').map(|(_user, host)| host);
         let is_there = host.is_some() && host == self.worker.host();

@@ -1,11 +1,11 @@
-//! The variables of a generated root module, which are also arguments of its call of the module
+//! The variables of a generated root module, which are also arguments of its module call
 //! (docs/terraform.md#variables-and-providers).
 
 use crate::condition::{Condition, ModuleInput};
 use crate::identity::TaskName;
 use crate::task::TaskDefinition;
 
-/// Names that Terraform keeps for itself in calls of modules.
+/// Names that Terraform reserves in module calls.
 const RESERVED: [&str; 8] = [
     "count",
     "depends_on",
@@ -17,22 +17,22 @@ const RESERVED: [&str; 8] = [
     "version",
 ];
 
-/// No variable of a module can be set under a name.
+/// A name cannot be used for a variable of a module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VariableProblem {
-    /// Terraform has no such names.
+    /// The name is not valid in Terraform.
     #[error(
         "variable {0:?} cannot be set: a name of Terraform is a letter or an underscore, then letters, digits, underscores \
          and hyphens"
     )]
     NoName(String),
-    /// Terraform has kept it.
+    /// Terraform reserves the name.
     #[error("variable `{0}` cannot be set: Terraform keeps that name for itself")]
     Reserved(String),
-    /// The module gets it already.
+    /// The module already gets an input with this name.
     #[error("variable `{0}` cannot be set: the module gets what the task watches by it")]
     Input(String),
-    /// The root module has another variable of that name.
+    /// The root module has a different variable with that name.
     #[error(
         "variable `{0}` cannot be set: the root module has a variable of that name for the provider of the task"
     )]
@@ -40,7 +40,7 @@ pub enum VariableProblem {
 }
 
 impl TaskDefinition {
-    /// The variables by which the module gets what the task watches. Every module has `services`.
+    /// The variables that pass the watched data to the module. Every module has `services`.
     pub fn input_variables(&self) -> Vec<&'static str> {
         let of_condition = match &self.condition {
             Condition::CatalogServices(condition) if condition.use_as_module_input => {
@@ -56,10 +56,10 @@ impl TaskDefinition {
         std::iter::once("services").chain(others).collect()
     }
 
-    /// Returns why no variable of the module can have this name; `None` if one can.
+    /// Returns why no variable of the module can have this name; `None` if the name can be used.
     pub fn variable_problem(&self, name: &str) -> Option<VariableProblem> {
         let owned = || name.to_owned();
-        // Variable names, like task names, are written without quotes in the root module.
+        // Variable names, like task names, are unquoted in the root module.
         if TaskName::new(name).is_err() {
             return Some(VariableProblem::NoName(owned()));
         }

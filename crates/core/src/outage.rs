@@ -1,9 +1,9 @@
-//! Outages in the log: a warning when one begins, a line when it is over.
+//! Outages in the log: a warning at the beginning, a line at the end.
 
-/// Whether something that is tried again and again fails.
+/// Whether a repeated operation currently fails.
 #[derive(Debug, Clone, Default)]
 pub struct Outage {
-    /// The reason that was given last; `None` while it works.
+    /// The last reason; `None` while the operation succeeds.
     reason: Option<String>,
 }
 
@@ -15,7 +15,8 @@ impl Outage {
         begins
     }
 
-    /// Notes a failure. Returns whether it is the first of an outage, or has another reason than the one before.
+    /// Notes a failure. Returns whether it is the first of an outage, or has a different reason than the previous
+    /// failure.
     pub fn fails_with(&mut self, reason: &str) -> bool {
         let is_new = self.reason.as_deref() != Some(reason);
         if is_new {
@@ -29,13 +30,13 @@ impl Outage {
         self.reason.take().is_some()
     }
 
-    /// Whether the last try has failed.
+    /// Whether the last attempt failed.
     pub const fn is_on(&self) -> bool {
         self.reason.is_some()
     }
 }
 
-/// Logs a failure with `tracing`: a warning once for each [`Outage`], later failures for debugging.
+/// Logs a failure with `tracing`: a warning once for each [`Outage`], later failures at debug level.
 #[macro_export]
 macro_rules! log_failure {
     ($outage:expr, $($event:tt)+) => {

@@ -1,31 +1,31 @@
-//! The life of a task that comes and goes while the program runs
-//! (docs/rest.md#creating-a-task and what follows there).
+//! The life of a task that is created and deleted while the program runs (docs/rest.md#creating-a-task and the
+//! sections after it).
 //!
-//! A task of the API begins as a *draft*: in the phase [`Creating`](TaskPhase::Creating), while the one run
-//! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. A draft is
-//! hidden. This module decides whether the task may be changed now; `after_run.rs` decides its phase at the end of a run.
+//! A task of the API begins as a *draft*: in the phase [`Creating`](TaskPhase::Creating) during the one run that its
+//! creation requests, and possibly [`Discarded`](TaskPhase::Discarded) afterwards. A draft is hidden. This module
+//! decides whether the task may be changed now; `after_run.rs` decides its phase at the end of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a task is between its creation and its deletion.
+/// Phase of a task between its creation and its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskPhase {
-    /// The run of its creation goes on. The task is hidden, and has no other run.
+    /// The run that creates the task has not ended. The task is hidden, and has no other run.
     Creating,
-    /// The task exists for clients.
+    /// The task is visible to clients.
     #[default]
     Ready,
-    /// The task goes as soon as its run has ended; no other run begins but the one that destroys its
+    /// The task is removed as soon as its run has ended; no other run begins except the run that destroys its
     /// infrastructure.
     Deleting,
-    /// An inspection that is over, or a creation that has failed: kept until the caller that waits for its run
-    /// has read that, and as invisible as one that is being created.
+    /// An inspection has ended, or a creation has failed. The task is kept until the caller that waits for its run
+    /// has read the run, and is as invisible as a task in creation.
     Discarded,
 }
 
 impl TaskPhase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 4] = [Self::Creating, Self::Ready, Self::Deleting, Self::Discarded];
 
     /// The stored spelling.
@@ -44,12 +44,12 @@ impl TaskPhase {
     }
 }
 
-/// Outcome for a task that is being created when its run ends.
+/// What happens to a task in creation when its run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Creation {
     /// The task stays if the run succeeds.
     Keep,
-    /// The task goes either way: an inspection.
+    /// The task is discarded in any case: an inspection.
     Discard,
 }
 
@@ -68,22 +68,24 @@ impl Creation {
 pub struct TaskActivity {
     /// Its phase.
     pub phase: TaskPhase,
-    /// A run is running, and does not wait for something outside of cts.
+    /// A run is running, and does not wait for a condition outside of cts.
     pub running: bool,
-    /// That run checks a disabled task, which changes nothing.
+    /// The running run checks a disabled task, which changes nothing.
     pub checks: bool,
-    /// A run is leased and waits for something outside of cts.
+    /// A run is leased and waits for a condition outside of cts.
     pub waits: bool,
     /// A queued run is due, or between two of its attempts, and does not check a disabled task.
     pub about_to_run: bool,
-    /// A request of a run other than the check of a disabled task was not carried out yet.
+    /// A request for a run was not carried out yet, except for the check of a disabled task.
     pub requested: bool,
 }
 
 impl TaskActivity {
-    /// Whether the task is *active* (docs/rest.md#while-a-task-runs), so that calls which need it idle
-    /// have to be repeated. A failed input that is tried afresh after a minute or an hour does not make it so, nor does
-    /// a run that waits, which gives way, or the check of a disabled task.
+    /// Whether the task is *active* (docs/rest.md#while-a-task-runs), so that calls that need an idle task must be
+    /// repeated.
+    ///
+    /// Not active: a failed input that is retried after a minute or an hour, a waiting run, which gives way, and the
+    /// check of a disabled task.
     pub const fn is_busy(self) -> bool {
         let Self {
             phase,
@@ -96,7 +98,7 @@ impl TaskActivity {
         running && !checks || about_to_run || requested || !matches!(phase, TaskPhase::Ready)
     }
 
-    /// Whether a worker has a lease of one of its runs.
+    /// Whether a worker holds a lease of a run of the task.
     pub const fn is_leased(self) -> bool {
         self.running || self.waits
     }
@@ -119,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing that makes a task busy is made up for by anything else.
+        /// Each condition makes a task busy independently of all others.
         #[test]
         fn a_task_is_idle_only_if_nothing_at_all_goes_on(
             phase in 0_usize..4, running in any::<bool>(), about_to_run in any::<bool>(),

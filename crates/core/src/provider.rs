@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Name of a provider that Terraform does not have: for trying out what follows an apply
+/// Name of a provider that does not exist in Terraform: for trying out what follows an apply
 /// (docs/terraform.md#fake-sync).
 pub const FAKE_SYNC: &str = "fake-sync";
 
@@ -16,7 +16,7 @@ pub const FAKE_SYNC: &str = "fake-sync";
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct ProviderId {
-    /// Name of the provider, what stands before the first dot.
+    /// Name of the provider: the text before the first dot.
     pub name: String,
     /// Alias of the block: the text after the first dot.
     pub alias: Option<String>,
@@ -65,25 +65,25 @@ impl fmt::Display for ProviderId {
     }
 }
 
-/// One `terraform_provider` block. Its arguments and environment may hold secrets, so `Debug` shows
-/// only which provider it is.
+/// One `terraform_provider` block. Its arguments and environment may hold secrets, so `Debug` shows only the id of
+/// the provider.
 #[derive(Clone, PartialEq)]
 pub struct ProviderBlock {
     /// Provider name, the label of the block.
     pub name: String,
     /// `alias`, if it is a string.
     pub alias: Option<String>,
-    /// Every argument as written, `alias` and `auto_commit` included, `task_env` not.
+    /// All arguments as written, including `alias` and `auto_commit`, without `task_env`.
     pub arguments: Map<String, Value>,
-    /// Arguments that are written as blocks, `x { … }`: their names, the outermost first. Arguments that are
-    /// written otherwise may be blocks or attributes.
+    /// Paths of arguments that are written as blocks, `x { … }`, outermost first. All other arguments may be blocks
+    /// or attributes.
     pub blocks: BTreeSet<Vec<String>>,
-    /// Environment of the Terraform processes of tasks that use this block; in no file.
+    /// Environment of the Terraform processes of tasks that use this block; never written to a file.
     pub task_env: BTreeMap<String, String>,
 }
 
 impl ProviderBlock {
-    /// The id under which tasks may name this block.
+    /// The id by which tasks refer to this block.
     pub fn id(&self) -> ProviderId {
         ProviderId {
             name: self.name.clone(),
@@ -91,8 +91,8 @@ impl ProviderBlock {
         }
     }
 
-    /// Finds the block that `id` selects: `name` takes the first block of that name whatever its
-    /// alias, `name.alias` needs both to match (`docs/configuration.md#terraform_provider`).
+    /// Finds the block that `id` selects: `name` selects the first block with that name, whatever its alias;
+    /// `name.alias` must match both (`docs/configuration.md#terraform_provider`).
     pub fn select<'a>(blocks: &'a [Self], id: &ProviderId) -> Option<&'a Self> {
         blocks
             .iter()

@@ -1,4 +1,4 @@
-//! An outage of a peer as lines of the log: one when it begins, one each minute, one when it is over.
+//! An outage of a peer in the log: one line at its beginning, one each minute, one at its end.
 
 use std::error::Error;
 use std::fmt;
@@ -15,12 +15,12 @@ use crate::Clock;
 /// Pause between two lines about one outage.
 const REMINDER: TimeDelta = TimeDelta::seconds(60);
 
-/// Reason of a call without an answer.
+/// Reason of a call that timed out.
 const SILENT: &str = "no answer in time";
 
 /// Whether a peer of this process, such as its database, can be reached.
 ///
-/// Cheap to clone. All parts of a process that call the peer share one, so that an outage is in the log once. It
+/// Cheap to clone. All parts of a process that call the peer share one value, so that an outage is logged once. It
 /// decides which lines are due; the caller logs them.
 #[derive(Debug, Clone)]
 pub struct Reachability(Arc<Shared>);
@@ -30,15 +30,15 @@ struct Shared {
     peer: String,
     clock: Arc<dyn Clock>,
     outage: Mutex<Option<Ongoing>>,
-    /// Beginnings and ends of outages so far.
+    /// Number of beginnings and ends of outages so far.
     turns: AtomicU64,
 }
 
-/// When a call began: how it ends says nothing about an outage that began or ended later.
+/// Marks the beginning of a call: its result is no evidence about an outage that began or ended later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallBegun(u64);
 
-/// The present outage.
+/// The current outage.
 #[derive(Debug)]
 struct Ongoing {
     since: DateTime<Utc>,
@@ -48,7 +48,7 @@ struct Ongoing {
     failures: u64,
 }
 
-/// The peer cannot be reached. The text is the message of the line.
+/// The peer cannot be reached. Displayed as the message of the log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreachable {
     peer: String,
@@ -56,7 +56,7 @@ pub struct Unreachable {
     since: DateTime<Utc>,
 }
 
-/// The peer can be reached again. The text is the message of the line.
+/// The peer can be reached again. Displayed as the message of the log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reachable {
     peer: String,
@@ -67,7 +67,7 @@ pub struct Reachable {
 }
 
 impl Reachability {
-    /// A peer that is thought to be reachable; `peer` begins the sentences about it.
+    /// A peer that is assumed to be reachable; `peer` is the subject of the log messages.
     pub fn new(peer: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Shared {
             peer: peer.into(),
@@ -77,18 +77,19 @@ impl Reachability {
         }))
     }
 
-    /// A call begins.
+    /// Notes the beginning of a call.
     pub fn begin(&self) -> CallBegun {
         CallBegun(self.0.turns.load(Ordering::SeqCst))
     }
 
-    /// Notes a failed call; its reason is `None` if there was no answer. Returns the line that is due: with the first
+    /// Notes a failed call; its reason is `None` without an answer. Returns the log line that is due: with the first
     /// failure of an outage, and each minute, with the last reason.
     pub fn fails(&self, call: CallBegun, reason: Option<String>) -> Option<Unreachable> {
         self.fails_for(call, reason, Duration::ZERO)
     }
 
-    /// Notes a failed call as [`Reachability::fails`] does. An outage that begins with it began so long ago.
+    /// Notes a failed call like [`Reachability::fails`]. An outage that starts with this failure counts from that
+    /// long ago.
     pub fn fails_for(
         &self,
         call: CallBegun,
@@ -113,7 +114,7 @@ impl Reachability {
         })
     }
 
-    /// Notes the answer to a call. Returns the line that is due if an outage is over.
+    /// Notes the answer to a call. Returns the log line that is due if an outage has ended.
     pub fn answers(&self, call: CallBegun) -> Option<Reachable> {
         let mut outage = self.0.outage.lock();
         if call != self.begin() {
@@ -137,8 +138,8 @@ impl Reachability {
 }
 
 impl Ongoing {
-    /// Notes a failure at `now`; an outage that begins with it began at `since`. Returns the outage if a line is due. A clock
-    /// that was set back delays no line.
+    /// Notes a failure at `now`; an outage that begins with it began at `since`. Returns the outage if a log line is
+    /// due. A clock that was set back delays no line.
     fn fails(
         outage: &mut Option<Self>,
         reason: Option<String>,
@@ -186,8 +187,8 @@ impl fmt::Display for Reachable {
     }
 }
 
-/// The innermost cause of a failed call, in words for an operator. The parts of libraries on the way to the cause,
-/// and the numbers of errors, are left out.
+/// The innermost cause of a failed call, as text for an operator. Library layers in between and error numbers are
+/// left out.
 pub fn plain_reason(error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     let mut system = None;

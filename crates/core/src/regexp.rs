@@ -1,8 +1,8 @@
 //! Expressions over service names, in the syntax of Go's package `regexp` (docs/configuration.md#condition).
 //!
-//! The engine is the crate `regex`, a relative of the original's with the same guarantee of linear time. Its
-//! syntax differs in details, so what is configured is translated first: what the original refuses is
-//! refused here, and what both take means the same.
+//! The engine is the crate `regex`, a relative of the original's engine with the same guarantee of linear time. Its
+//! syntax differs in details, so the configured text is translated first: a text that the original refuses is refused
+//! here, and a text that both accept means the same.
 
 mod class;
 mod escape;
@@ -18,10 +18,10 @@ use regex_syntax::hir::literal::Extractor;
 
 pub use self::invalid_regexp::InvalidRegexp;
 
-/// As deep as Go lets groups nest.
+/// The nesting limit of groups in Go.
 const DEEPEST: u32 = 1000;
 
-/// A compiled expression over service names, not anchored. An empty one matches every name.
+/// A compiled expression over service names, not anchored. An empty expression matches every name.
 #[derive(Clone)]
 pub struct Regexp {
     text: String,
@@ -32,8 +32,8 @@ impl Regexp {
     /// Compiles a `regexp` as configured.
     ///
     /// The original pastes the text between quotes of a template, where `\d` breaks and only `\\d` works
-    /// (docs/compatibility.md). Both mean the digit here, because no service has a backslash in
-    /// its name: see [`Regexp::has_doubled_backslashes`].
+    /// (docs/compatibility.md). Both mean the digit here, because no service has a backslash in its name: see
+    /// [`Regexp::has_doubled_backslashes`].
     pub fn new(text: &str) -> Result<Self, InvalidRegexp> {
         let folded = if Self::has_doubled_backslashes(text) {
             text.replace(r"\\", r"\")
@@ -51,7 +51,7 @@ impl Regexp {
         })
     }
 
-    /// Returns whether a text has backslashes and all of them come in pairs: it was written for the template of
+    /// Returns whether a text has backslashes and all of them are doubled: then it was written for the template of
     /// the original.
     pub fn has_doubled_backslashes(text: &str) -> bool {
         text.contains('\\') && !text.replace(r"\\", "").contains('\\')
@@ -62,12 +62,12 @@ impl Regexp {
         &self.text
     }
 
-    /// Whether a name has a part that matches.
+    /// Whether a part of the name matches.
     pub fn is_match(&self, name: &str) -> bool {
         self.compiled.is_match(name)
     }
 
-    /// The longest text with which every matching name begins; empty if names may begin in several ways.
+    /// The longest prefix of all matching names; empty if names may begin in several ways.
     pub fn prefix(&self) -> String {
         let Ok(parsed) = Parser::new().parse(self.compiled.as_str()) else {
             return String::new();
@@ -81,7 +81,7 @@ impl Regexp {
     }
 }
 
-/// The reason alone: the error also shows the translated text, which is not what was written.
+/// Only the reason: the error also shows the translated text, which differs from the configured text.
 fn refused(error: &regex::Error) -> InvalidRegexp {
     InvalidRegexp::Refused(match error {
         regex::Error::CompiledTooBig(limit) => {

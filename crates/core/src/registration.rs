@@ -1,4 +1,4 @@
-//! Registrations: one life of a worker process proves that its id is its own (docs/access.md#ids-of-workers).
+//! Registrations: proof of one life of a worker process that it owns its id (docs/access.md#ids-of-workers).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::digest::Digest;
 
-/// The random bytes by which one life of a worker process owns its id: 32 of them. `Debug` hides them.
+/// The random bytes by which one life of a worker process owns its id: 32 bytes. `Debug` hides them.
 #[derive(Clone)]
 pub struct Registration([u8; 32]);
 
@@ -20,10 +20,10 @@ pub struct InvalidRegistration;
 #[derive(Clone)]
 pub struct RegistrationSecret([u8; 32]);
 
-/// The registration that a store has for the id of a worker.
+/// The stored registration for the id of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownRegistration {
-    /// A worker with this id is not known.
+    /// The worker id is unknown.
     Absent,
     /// The worker is of an earlier version, which sends no registration.
     Unproven,
@@ -37,10 +37,10 @@ impl Registration {
         Self(bytes)
     }
 
-    /// The registration that these bytes are.
+    /// The registration with these bytes.
     ///
     /// # Errors
-    /// If there are not 32.
+    /// Fails unless there are 32 bytes.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, InvalidRegistration> {
         let bytes = bytes.try_into().map_err(|_error| InvalidRegistration)?;
         Ok(Self(bytes))
@@ -63,7 +63,7 @@ impl RegistrationSecret {
         Self(bytes)
     }
 
-    /// The secret that these bytes are; `None` if there are not 32.
+    /// The secret with these bytes; `None` unless there are 32.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -73,15 +73,15 @@ impl RegistrationSecret {
         &self.0
     }
 
-    /// Whether these bytes are the secret. Takes the same time for every wrong one.
+    /// Whether these bytes are the secret. Takes the same time for every wrong value.
     pub fn is(&self, given: &[u8]) -> bool {
         self.0.ct_eq(given).into()
     }
 }
 
 impl KnownRegistration {
-    /// Whether a heartbeat with a registration of this digest is one of the process that has the id. An id without a
-    /// registration belongs to the first one that a heartbeat has.
+    /// Whether a heartbeat with this registration digest is from the process that owns the id. An id without a
+    /// registration belongs to the first registration that a heartbeat has.
     pub fn admits(&self, given: Option<Digest>) -> bool {
         match self {
             Self::Absent | Self::Unproven => true,

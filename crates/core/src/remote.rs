@@ -1,13 +1,13 @@
-//! Runs that take place on a server of Terraform (driver `terraform-cloud`): the record by which a worker continues
-//! with a remote run that another worker has begun.
+//! Runs that take place on a Terraform server (driver `terraform-cloud`): the record by which a worker continues a
+//! remote run that a different worker began.
 //!
 //! The row of the run has the record (`runs.remote_run`), and the row of the task has the newest record
 //! (`tasks.remote_run`), which outlives the run. The worker records a remote run before it is requested and with each
 //! change. The store adds the input of the run, so that a worker of an earlier version does not follow the remote run
 //! of a replaced input, either.
 //!
-//! Before a worker asks the server to end a remote run it notes that (`given_up`). An end as discarded or cancelled
-//! without that note is a decision on the server: it ends the run as if it were cancelled
+//! Before a worker requests the server to end a remote run, the worker notes that (`given_up`). An end as discarded
+//! or cancelled without that note is a decision on the server: it ends the run as if the run were cancelled
 //! (`AttemptOutcome::Declined`).
 
 mod budget;
@@ -21,29 +21,29 @@ use crate::digest::Digest;
 use crate::excerpt::cut;
 use crate::identity::RunId;
 
-/// The server of a driver block that names none.
+/// The server of a driver block without a hostname.
 pub const DEFAULT_REMOTE_HOSTNAME: &str = "https://app.terraform.io";
 
-/// Most bytes of a name or an id.
+/// Maximum bytes of a name or an id.
 const NAME_BYTES: usize = 255;
 
-/// Most bytes of an address.
+/// Maximum bytes of an address.
 const URL_BYTES: usize = 2048;
 
-/// Most bytes of the reason of a wait.
+/// Maximum bytes of the reason of a wait.
 const REASON_BYTES: usize = 1024;
 
 /// Workspace of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RemoteWorkspace {
-    /// Host of the server, with its port if that is not the usual one.
+    /// Host of the server, with its port unless that is the default port.
     pub hostname: String,
     /// Organization that the workspace belongs to.
     pub organization: String,
     /// Name of the workspace.
     pub name: String,
-    /// Its id, which stays when it is renamed.
+    /// Its id, which stays the same when the workspace is renamed.
     pub id: String,
     /// Id of its project, on servers that have projects.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct RemoteWorkspace {
 pub struct RemoteConfiguration {
     /// Id of the configuration version.
     pub id: String,
-    /// Digest of its content: equal content need not be uploaded again.
+    /// Digest of its content: equal content is not uploaded again.
     pub digest: Digest,
 }
 
@@ -65,34 +65,34 @@ pub struct RemoteConfiguration {
 pub struct RemoteRun {
     /// Its workspace.
     pub workspace: RemoteWorkspace,
-    /// Number of remote runs that the run has had, this one included.
+    /// Number of remote runs that the run has had, including this one.
     pub number: u32,
-    /// Its id; `None` if it was requested and the answer of the server is not known.
+    /// Its id; `None` if the remote run was requested and the answer of the server is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Address of its page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Its status, in the word of the server; empty if it is not known.
+    /// Its status, as named by the server; empty if unknown.
     pub status: String,
-    /// Why it does not continue, as a text for display: a lock, other runs, a confirmation.
+    /// Why the remote run does not continue, as text for display: a lock, other runs, a confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
-    /// Configuration that was uploaded for it.
+    /// Configuration that was uploaded for the remote run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<RemoteConfiguration>,
-    /// Whether it has ended on the server, however it ended.
+    /// Whether the remote run has ended on the server, with any outcome.
     pub ended: bool,
-    /// Whether cts ends it, noted before the server is asked; the next attempt requests another remote run.
+    /// Whether cts ends the remote run, noted before the server is asked; the next attempt requests a new remote run.
     pub given_up: bool,
-    /// Input that it is for, as the store knows it; `None` if it was given up, and in records of an earlier version.
+    /// Its input, added by the store; `None` if the remote run was given up, and in records of an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Digest>,
-    /// Whether a run has failed because it is on another server or in another organization than the configured ones:
-    /// it is neither followed nor ended, and fails no further run.
+    /// Whether a run has failed because this remote run is on a different server or in a different organization than
+    /// configured: it is neither followed nor ended, and fails no further run.
     #[serde(skip_serializing_if = "is_false")]
     pub abandoned: bool,
-    /// The state in the workspace was verified at this number of moves of the task's state.
+    /// Number of moves of the task's state at which the state in the workspace was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_moves: Option<u32>,
 }
@@ -100,7 +100,7 @@ pub struct RemoteRun {
 /// Newest remote run of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRemoteRun {
-    /// The run that it is for, which need not exist any more.
+    /// The run that requested it, which need not exist any more.
     pub run: RunId,
     /// The remote run.
     pub remote: RemoteRun,
@@ -109,16 +109,17 @@ pub struct TaskRemoteRun {
 /// Remote runs of a leased run and of its task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemoteRuns {
-    /// The newest one of the run.
+    /// The newest remote run of the run.
     pub own: Option<RemoteRun>,
-    /// The newest one of the task, which may be that of the run.
+    /// The newest remote run of the task, which may be that of the run.
     pub newest: Option<TaskRemoteRun>,
 }
 
 impl RemoteRuns {
-    /// The records as the run with this input may use them: a remote run that was requested for another input counts as
-    /// given up. It is never followed, and ended or waited for before another is requested. A record that does not name
-    /// its input counts as one of another.
+    /// Adapts the records for the run with this input: a remote run with a different input counts as given up.
+    ///
+    /// Such a remote run is never followed; it is ended or awaited before a new remote run is requested. A record
+    /// without an input counts as having a different input.
     #[must_use]
     pub fn for_input(mut self, run: RunId, input: Digest) -> Self {
         let newest = self.newest.as_mut().filter(|newest| newest.run == run);
@@ -131,7 +132,7 @@ impl RemoteRuns {
 }
 
 impl RemoteRun {
-    /// Returns the record with texts of bounded size and without control characters, which come from the server.
+    /// Returns the record with bounded texts and without control characters, because the texts come from the server.
     #[must_use]
     pub fn bounded(self) -> Self {
         let name = |text: &str| bounded(text, NAME_BYTES);
@@ -157,12 +158,12 @@ impl RemoteRun {
         }
     }
 
-    /// Whether it may still change something on its server.
+    /// Whether the remote run may still change something on its server.
     pub const fn is_open(&self) -> bool {
         !self.ended && !self.abandoned
     }
 
-    /// State of the remote run in one line, for people.
+    /// State of the remote run in one line, for display.
     pub fn state_text(&self) -> String {
         let status = match self.status.as_str() {
             "" => "not read yet",
@@ -190,12 +191,12 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// An address as it is kept.
+/// An address as stored.
 pub(crate) fn bounded_url(url: &str) -> String {
     bounded(url, URL_BYTES)
 }
 
-/// Cuts a text to a limit, and replaces control characters.
+/// Cuts a text to a limit and replaces control characters.
 fn bounded(text: &str, limit: usize) -> String {
     cut(text, limit, char::is_control)
 }
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(given_up(run, Some(input)), (false, false));
         assert_eq!(given_up(run, Some(Digest::of(b"older"))), (true, true));
         assert_eq!(given_up(run, None), (true, true));
-        // A remote run of another run of the task is never followed.
+        // A remote run of a different run of the task is never followed.
         assert_eq!(given_up(other, None), (true, false));
     }
 

@@ -1,41 +1,41 @@
 //! The rules of runs: whether a frozen input needs one, and what follows a finished attempt.
 //!
-//! A run *applies* its input, or only *plans* what an apply would do, or only *checks* whether one could be made.
+//! A run *applies* its input, or only *plans* what an apply would do, or only *checks* whether a plan could be made.
 //!
-//! At most one run of a task is *running*, of whatever kind, because all kinds work in the task's directory. At
-//! most one run that applies is *queued*; a newer input replaces the queued one. In addition a task remembers
-//! its *last applied* input: the one of its last apply, if that succeeded. From the moment a run is leased to
-//! apply its input the task has no such input, because Terraform may have changed anything, until a run
-//! succeeds again. So "equal to what is applied" can always be answered, also after a crash at any point.
+//! At most one run of a task is *running*, of any kind, because all kinds work in the task's directory. At most one
+//! applying run is *queued*; a newer input replaces its input. In addition, a task remembers its *last applied*
+//! input: the input of its last apply, if that succeeded. From the lease of an applying run until a run succeeds
+//! again, the task has no last applied input, because Terraform may have changed anything. So "equal to the applied
+//! input" can always be answered, even after a crash at any point.
 //!
-//! Plans and checks are independent of all that; the rules for plans here hold for checks, too. Each is
-//! requested by a caller that waits for its answer: any number of them may be queued, none is merged with
-//! another or with an apply, skipped or cancelled because of one. A plan changes nothing in reality, so the
-//! task's last applied input, its failures, its events and its queued run stay as they are, whatever becomes of
-//! the plan. A plan that is interrupted or loses its worker is made again; one that fails has failed.
+//! Plans and checks are independent of these rules; the rules for plans here also hold for checks. A caller requests
+//! each plan and waits for its answer: any number of plans may be queued. A plan is never merged with another run,
+//! never skipped, and never cancelled because of another run. A plan changes nothing in reality, so the task's last
+//! applied input, its failures, its events and its queued run stay as they are, whatever becomes of the plan. A plan
+//! that is interrupted or loses its worker is repeated; a failed plan stays failed.
 //!
-//! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very run:
-//! it is never merged with another or skipped, and an apply takes the place of a queued one. It passes the shrink
-//! limit and a cancelled input, unless it only [accompanies](Occasion) something. A requested run goes on if its
-//! task is disabled, and is not tried again itself (`no_retry`), unless a change takes it over.
-//! No change may get lost in it: if a requested apply of an enabled task fails, an ordinary run of its input
-//! follows. That one comes soon, and whatever the task's settings for retries, unless the input has been
-//! *tried*: it was applied, or has failed in an ordinary run for good, and no change came since. Then the
-//! failure is one more of a tried input, with a slow retry if the task wants those.
+//! A run is *requested* if the API requested it by its id and a caller waits for the end of this very run: it is
+//! never merged with another run or skipped, and a requested apply replaces a queued apply. It passes the shrink
+//! limit and a cancelled input, unless it only [accompanies](Occasion) a change. A requested run goes on if its task
+//! is disabled, and is not retried itself (`no_retry`), unless a change takes it over. No change may get lost in it:
+//! if a requested apply of an enabled task fails, an ordinary run of its input follows. That run comes soon, whatever
+//! the task's settings for retries, unless the input has been *tried*: it was applied, or has finally failed in an
+//! ordinary run, and no change came since. Then the failure is a further failure of a tried input, with a slow retry
+//! if the task has slow retries.
 //!
-//! The infrastructure of a task that is being deleted may be *destroyed* before the task goes: one run more,
-//! with the input of its newest run that applied, or may have, and without any other run at the same time. This
-//! run is tried until it succeeds. Its effect can be planned before, as a plan of that input.
+//! The infrastructure of a task in deletion may be *destroyed* before the task is removed: by one more run, with the
+//! input of its newest run that applied or may have applied, and without any other run at the same time. This run is
+//! retried until it succeeds. Its effect can be planned before, as a plan of that input.
 //!
-//! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
+//! A lost lease counts as an attempt, for every kind of run: see [`after_lost_lease`].
 //!
-//! A run may be *cancelled* on request: see [`decide_cancel`]. A run that ends while its remote run goes on becomes an
-//! *ending* first: see [`becomes_ending`].
+//! A run may be *cancelled* on request: see [`decide_cancel`]. A run that ends while its remote run goes on first
+//! becomes an *ending*: see [`becomes_ending`].
 //!
 //! An attempt that fails before Terraform has started, because of the machine of its worker, does not count: see
 //! [`is_given_back`].
 //!
-//! A run may *wait* for something outside of cts before it applies: see [`wait_end`].
+//! A run may *wait* for a condition outside of cts before it applies: see [`wait_end`].
 
 mod after_attempt;
 mod attempt;
@@ -92,24 +92,25 @@ use crate::phase::TaskPhase;
 pub struct QueuedApply {
     /// Its input.
     pub input: Digest,
-    /// Whether it is a requested one with a single attempt.
+    /// Whether this is a requested run with a single attempt.
     pub no_retry: bool,
 }
 
-/// Known runs of one task when a new input is frozen to be applied; neither plans nor checks count.
+/// Known runs of a task when a new input is frozen to be applied, without plans and checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskRuns {
     /// The queued run.
     pub queued: Option<QueuedApply>,
     /// Input of the run that is applying.
     pub running: Option<Digest>,
-    /// The task was declared otherwise since that run was leased, so it has no further attempt and stands for no input.
+    /// The declaration of the task changed since that run was leased, so the run has no further attempt, and its
+    /// input and the last applied input do not count as applied.
     pub withdrawn: bool,
-    /// Input that is applied, if nothing may have changed since.
+    /// Applied input, if nothing may have changed since.
     pub last_applied: Option<Digest>,
-    /// Input of a run that was cancelled, and that waits for a newer one or for a requested run.
+    /// Input of a cancelled run, which waits for a newer input or for a requested run.
     pub withheld: Option<Digest>,
-    /// An apply that accompanies something was held, and is not requested any more: the next one is made, whatever is
+    /// An accompanying apply was blocked and is no longer requested: the next apply is made even if its input is
     /// applied.
     pub owes: bool,
 }
@@ -119,30 +120,30 @@ pub struct TaskRuns {
 pub struct WantedApply {
     /// The input.
     pub input: Digest,
-    /// Whether an input that is applied, or is being applied, needs no run.
+    /// Whether an input that is applied or being applied needs no run.
     pub skip_unchanged: bool,
-    /// Whether a caller waits for this very run, which has one attempt then and is made whatever is applied.
+    /// Whether a caller waits for this very run, which then has one attempt and is made even if its input is applied.
     pub requested: bool,
-    /// Whether a requested run only accompanies something, so that it passes no guard.
+    /// Whether a requested run only accompanies a change, so that the shrink limit and a withheld input block it.
     pub accompanies: bool,
-    /// Whether it takes more from what is applied than the task may lose (docs/runs.md#the-guard-against-lost-instances).
+    /// Whether the input loses more instances than the task may lose (docs/runs.md#the-guard-against-lost-instances).
     pub loses_much: bool,
 }
 
 /// State of the request for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestState {
-    /// Without a request: the run follows from a trigger.
+    /// Not requested: a trigger.
     None,
     /// A caller waits for this very run, which is not queued yet.
     Open,
     /// The run was requested and refused.
     Refused,
-    /// The run was requested, and is queued already.
+    /// The run was requested and is already queued.
     Queued,
 }
 
-/// Whether the task may have the run at all. If the run was requested, it does not matter whether changes run the task.
+/// Whether the task may have the run at all. A requested run does not need an enabled task.
 pub const fn may_enqueue(
     phase: TaskPhase,
     enabled: bool,
@@ -162,29 +163,28 @@ pub const fn may_enqueue(
 pub enum EnqueueDecision {
     /// Queue a run.
     Enqueue,
-    /// Put the new input into the queued run, which is tried again from now on if it fails, and make it due now
-    /// with all its attempts.
+    /// Put the new input into the queued run, give the run all its attempts, including retries, and make it due now.
     Replace,
-    /// Cancel the queued run and queue another: a requested run has its own id and does not go on with earlier
+    /// Cancel the queued run and queue the requested run, which has a different id and does not continue earlier
     /// attempts.
     Supersede,
-    /// The queued run has this input already.
+    /// Keep the queued run, which already has this input.
     Keep,
-    /// No run: the input is applied, or is being applied.
+    /// Without a run: the input is applied, or is being applied.
     Skip {
-        /// A queued run with another input has become pointless.
+        /// A queued run with a different input has become pointless.
         cancel_queued: bool,
     },
-    /// No run for now: services have lost more instances than the task may lose. A queued run stays.
+    /// Without a run for now: services have lost more instances than the task may lose. A queued run stays.
     Block,
-    /// No run: the last one of this input was cancelled, and nothing has changed since.
+    /// Without a run: the last run of this input was cancelled, and nothing has changed since.
     Withhold,
 }
 
 /// Decides whether an input needs a run that applies it.
 ///
-/// A change that comes while a requested run is queued takes it over, and gets all its attempts, so that it is not
-/// lost (P3).
+/// A change that comes while a requested run is queued takes that run over and gives it all attempts, so that the
+/// change is not lost (P3).
 pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     let own_run = match runs.queued {
         None => EnqueueDecision::Enqueue,
@@ -199,7 +199,7 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     let unchanged = !runs.withdrawn && current == Some(wanted.input);
     if wanted.skip_unchanged && !is_due && unchanged {
         return EnqueueDecision::Skip {
-            // A caller waits for a requested run, which is not pointless because its input is applied.
+            // A caller waits for a requested run, which is useful even if its input is applied.
             cancel_queued: runs
                 .queued
                 .is_some_and(|queued| !queued.no_retry || queued.input != wanted.input),
@@ -210,7 +210,7 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
         return EnqueueDecision::Withhold;
     }
     match runs.queued {
-        // The queued run was let through.
+        // The shrink limit has already let the queued run through.
         Some(queued)
             if queued.input == wanted.input && (!queued.no_retry || is_due && unchanged) =>
         {
@@ -225,8 +225,8 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     }
 }
 
-/// Whether the ordinary attempts that the wanted input has had, if it is the one that was `tried`, do not count any
-/// more from this decision on, because something has changed since.
+/// Whether the earlier attempts of the wanted input no longer count from this decision on, because something has
+/// changed since. Only an input that was `tried` has such attempts.
 pub fn forgets_attempts(
     tried: Option<Digest>,
     runs: TaskRuns,
@@ -238,7 +238,7 @@ pub fn forgets_attempts(
     }
     let held = matches!(decision, EnqueueDecision::Block | EnqueueDecision::Withhold);
     if wanted.requested && !held {
-        // Another input was to be applied since then, and this run may take its place.
+        // A different input was to be applied since then, and this run may replace that run.
         let queued = runs.queued.map(|queued| queued.input);
         return [queued, runs.running]
             .into_iter()
@@ -247,16 +247,16 @@ pub fn forgets_attempts(
     }
     match decision {
         EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => true,
-        // The running run stands for it, and may be a requested one.
+        // The running run has the wanted input, and may be a requested run.
         EnqueueDecision::Skip { .. } => runs.running == Some(wanted.input),
         EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => false,
     }
 }
 
-/// Whether a queued run outlives the death of everything that waits: the start of an embedded process.
+/// Whether a queued run survives the start of an embedded process, which ends all waiting callers.
 ///
-/// A requested apply of an enabled task does, as an ordinary run, because it may stand for a change, and so does what
-/// destroys.
+/// A requested apply of an enabled task survives as an ordinary run, because it may stand for a change. A destruction
+/// survives too.
 pub const fn continues_as_change(kind: RunKind, no_retry: bool, enabled: bool) -> bool {
     matches!(kind, RunKind::Destroy) || kind.applies() && (!no_retry || enabled)
 }

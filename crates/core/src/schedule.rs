@@ -1,10 +1,10 @@
-//! When a task's input is frozen: its buffer as a state machine without a clock.
+//! Time at which a task's input is frozen: its buffer as a state machine without a clock.
 
 use std::time::Duration;
 
 use crate::buffer::{BufferPeriod, BufferTimer};
 
-/// The waiting state of one task. Times are durations since any fixed moment.
+/// The waiting state of one task. Times are durations since any fixed time.
 ///
 /// The first input of a task's life is not buffered (docs/runs.md#the-buffer-period); every later trigger
 /// starts or extends the buffer timer.
@@ -17,7 +17,7 @@ pub struct TaskSchedule {
 }
 
 impl TaskSchedule {
-    /// A task that has not been triggered yet.
+    /// A task that was not triggered yet.
     pub fn new(period: BufferPeriod) -> Self {
         Self {
             period,
@@ -27,7 +27,7 @@ impl TaskSchedule {
         }
     }
 
-    /// Something that triggers the task has changed.
+    /// Notes a change that triggers the task.
     pub fn trigger(&mut self, now: Duration) {
         let period = if self.frozen_once {
             self.period
@@ -44,17 +44,17 @@ impl TaskSchedule {
         });
     }
 
-    /// When the input is to be frozen; `None` while nothing has changed.
+    /// When the input is to be frozen; `None` without a change.
     pub fn due_at(&self) -> Option<Duration> {
         self.wait.map(BufferTimer::fires_at)
     }
 
-    /// The first trigger of the present wait, or of the last one.
+    /// The first trigger of the current wait, or of the last wait.
     pub fn since(&self) -> Duration {
         self.since
     }
 
-    /// Whether the input is to be frozen now; saying so ends the wait.
+    /// Returns whether the input is to be frozen now, and then ends the wait.
     pub fn take_due(&mut self, now: Duration) -> bool {
         let due = self.due_at().is_some_and(|at| at <= now);
         if due {

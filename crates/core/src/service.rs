@@ -1,4 +1,4 @@
-//! One instance of a service, reduced to what a module can see (docs/runs.md#instances).
+//! One instance of a service, reduced to the data that a module can see (docs/runs.md#instances).
 
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ impl HealthStatus {
     }
 }
 
-/// Identifies an instance inside one view; the order is the one in which a module gets instances of
-/// one name: by node name, then by service id.
+/// Identifies an instance inside one view. Its order is the order in which a module gets the instances of a service:
+/// by node name, then by service id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InstanceKey {
     /// Name of the node.
@@ -42,35 +42,35 @@ pub struct InstanceKey {
     pub id: String,
 }
 
-/// Names with their values, by name. Each instance has three such maps with few names; a `BTreeMap` would take
-/// more memory than all of its texts.
+/// Names with their values, by name. Each instance has three such maps with few names; a `BTreeMap` would take more
+/// memory than all of its texts.
 pub type Labels = LiteMap<String, String>;
 
-/// One of the named ports of an instance, which Consul has since 1.22.
+/// A named port of an instance, which Consul supports since 1.22.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServicePort {
     /// Its name.
     pub name: String,
-    /// Its number as Consul has it.
+    /// Its number as stored in Consul.
     pub port: i64,
     /// Whether it is marked as the default of its instance.
     pub default: bool,
 }
 
-/// One instance as modules see it. Further data of Consul (check output, modify indexes, weights, …) is left
-/// out on purpose: its changes do not count (docs/runs.md#instances).
+/// One instance as modules see it. Further data of Consul (check output, modify indexes, weights, …) is left out on
+/// purpose: changes of that data run nothing (docs/runs.md#instances).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServiceInstance {
     /// Service id.
     pub id: String,
     /// Service name in the registered spelling.
     pub name: String,
-    /// Kind of service; empty for a normal one.
+    /// Kind of service; empty for an ordinary service.
     pub kind: String,
-    /// Address of the service, or of the node where the service has none.
+    /// Address of the service; if it has none, that of the node.
     pub address: String,
-    /// Port as Consul has it, which accepts numbers that no socket can have. With named ports, the number of the
-    /// [default one](ServiceInstance::default_port).
+    /// Port as stored in Consul, which accepts numbers that no socket can have. With named ports, the number of the
+    /// [default port](ServiceInstance::default_port).
     pub port: i64,
     /// Meta data of the service.
     pub meta: Labels,
@@ -92,13 +92,14 @@ pub struct ServiceInstance {
     pub node_tagged_addresses: Labels,
     /// Meta data of the node.
     pub node_meta: Labels,
-    /// Named ports, sorted. An instance without any is written as versions of cts wrote it that did not know them.
+    /// Named ports, sorted. An instance without named ports is serialized as in versions of cts that did not support
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ServicePort>,
 }
 
 impl ServiceInstance {
-    /// Identity and place of this instance in its view.
+    /// Key and position of this instance in its view.
     pub fn key(&self) -> InstanceKey {
         InstanceKey {
             node: self.node.clone(),
@@ -112,7 +113,7 @@ impl ServiceInstance {
         ports.find(|port| port.default).or(self.ports.first())
     }
 
-    /// Whether the instance has named ports, and none of them is marked as the default.
+    /// Whether the instance has named ports, but none that is marked as the default.
     pub fn lacks_default_port(&self) -> bool {
         self.default_port().is_some_and(|port| !port.default)
     }

@@ -1,4 +1,4 @@
-//! Whose settings count: the backend and provider blocks that workers have, compared by keyed digests
+//! Settings in force: the backend and provider blocks that workers have, compared by keyed digests
 //! (docs/configuration.md#settings-of-the-workers).
 
 mod decision;
@@ -23,8 +23,8 @@ pub const BACKEND_BLOCK: &str = "backend";
 /// Beginning of the names of `required_providers` entries.
 const REQUIRED_PROVIDER: &str = "required_provider ";
 
-/// The blocks that the runs of a task use, by name, in the order of the task. Tasks with the same ones have the same
-/// settings.
+/// The blocks that the runs of a task use, by name, in the order of the task. Tasks with the same blocks have the
+/// same settings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SettingsScope(Vec<String>);
@@ -43,7 +43,7 @@ impl SettingsScope {
         Self(blocks)
     }
 
-    /// Their names.
+    /// The names of the blocks.
     pub fn blocks(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -55,7 +55,7 @@ impl fmt::Display for SettingsScope {
     }
 }
 
-/// Name of the provider block that a task means by `id`.
+/// Name of the provider block that `id` selects for a task.
 pub fn provider_block(id: &ProviderId) -> String {
     format!("provider {id}")
 }
@@ -65,23 +65,23 @@ pub fn required_provider(name: &str) -> String {
     format!("{REQUIRED_PROVIDER}{name}")
 }
 
-/// Blocks of a scope at a time. Each change makes a new generation.
+/// Blocks of a scope during some time. Each change makes a new generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsGeneration {
-    /// Its number, of all generations of all scopes.
+    /// Its number, unique among all generations of all scopes.
     pub number: u64,
     /// Its blocks.
     pub scope: SettingsScope,
     /// Identity of the generation in the inputs of the runs.
     pub identity: Digest,
-    /// Digests of its blocks under each key that was in use; none while no worker has reported any.
+    /// Digests of its blocks under each key that was in use; empty until a worker has reported digests.
     pub digests: BlockDigests,
-    /// Whether the generation is in force; one of each scope is.
+    /// Whether the generation is in force; exactly one generation of each scope is.
     pub in_force: bool,
 }
 
 impl SettingsGeneration {
-    /// Returns the identity of a generation that has no different one from an earlier version.
+    /// Returns the identity of a generation, unless an earlier version has stored a different identity.
     pub fn identity_of(number: u64) -> Digest {
         Digest::of_parts([&b"settings"[..], &number.to_be_bytes()])
     }

@@ -5,26 +5,26 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How many instances of a service a task may lose at once, against the input that was applied last.
+/// Number of instances of a service that a task may lose at once, compared with the last applied input.
 ///
-/// Its runs do not depend on it: another limit is no new input.
+/// Not a part of the input of runs: a changed limit gives no new input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ShrinkLimit {
-    /// A service that has fewer instances than this may lose none.
+    /// A service with fewer instances than this may lose none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_instances: Option<u32>,
-    /// A service may lose no more than this.
+    /// Largest loss of a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_shrink: Option<MaxShrink>,
 }
 
-/// The most that a service may lose.
+/// Largest loss of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum MaxShrink {
     /// This number of instances.
     Instances(u32),
-    /// This percentage of its instances before, at most 100.
+    /// This percentage of the previous instances, at most 100.
     Percent(u8),
 }
 
@@ -39,7 +39,7 @@ impl ShrinkLimit {
         *self == Self::default()
     }
 
-    /// Whether a service may not fall from `applied` instances to `now`.
+    /// Whether the limit forbids that a service goes from `applied` instances to `now`.
     pub(crate) fn forbids(&self, applied: u32, now: u32) -> bool {
         let lost = applied.saturating_sub(now);
         if lost == 0 {
@@ -77,7 +77,7 @@ impl FromStr for MaxShrink {
                 .map(Self::Percent),
             None => text.parse().ok().map(Self::Instances),
         };
-        // Numbers of the library may have a sign.
+        // The number parser of the standard library accepts a sign.
         parsed
             .filter(|_| !text.starts_with('+'))
             .ok_or(InvalidMaxShrink)

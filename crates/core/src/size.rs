@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 10] = [
     ("KB", 1_000),
 ];
 
-/// Bytes of a text such as `20GiB` or `500MB`: a whole number and a unit; `None` of any other text.
+/// Parses a size such as `20GiB` or `500MB`: a whole number and a unit; `None` for any other text.
 pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -21,8 +21,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
-/// Returns the size as [`parse_size`] reads it, in the largest unit that divides it; in bytes without a unit
-/// otherwise.
+/// Returns the size in the largest unit that divides it, or in bytes without a unit, as [`parse_size`] parses it.
 pub fn size_text(bytes: u64) -> String {
     let mut fitting = UNITS.iter();
     match fitting.find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor)) {

@@ -1,19 +1,21 @@
-//! Whose Terraform state is it: which state a task may go on with, and when its state moves to another backend.
+//! Identity of Terraform states: with which state a task may continue, and when its state moves to a different
+//! backend.
 //!
-//! A state is known by its lineage, which Terraform makes once, and by its serial, which increases with each change. The
-//! text of a backend block is no part of that. After each apply a run reports both, and its task keeps them
-//! ([`StateRecord`]). A worker whose directory is not initialised for the backend reads the state there and lets [`decide`]
+//! A state is identified by its lineage, which Terraform makes once, and by its serial, which increases with each
+//! change. The text of a backend block does not matter. After each apply a run reports both, and its task stores them
+//! ([`StateRecord`]). A worker whose directory is not initialised for the backend reads the state there, and
+//! [`decide`] determines its action before the first apply. See docs/rest.md#the-state-of-a-task.
 //! say what to do before the first apply. See docs/rest.md#the-state-of-a-task.
 //!
-//! Only the identity of a state is stored, nothing of its content. `tasks.state_moves` increases with each record
-//! after which directories that were verified before must be verified again. A state that cts can read without a
-//! process is compared before each apply.
+//! Only the identity of a state is stored, never its content. `tasks.state_moves` increases with each record after
+//! which directories that were already verified must be verified again. A state that cts can read without a process
+//! is compared before each apply.
 //!
 //! A refusal is a conflict of the task until a state is reported or an operator has decided. It ends the attempts,
 //! and no worker gets a run of the task that changes something (`tasks.state_refused`).
 //!
-//! A worker or scheduler of an earlier version reports and keeps no state: the task keeps its record. A worker that
-//! would have to move a state refuses if its scheduler cannot record the move.
+//! A worker or scheduler of an earlier version neither reports nor stores a state: the task keeps its record. A
+//! worker that would have to move a state refuses if its scheduler cannot record the move.
 
 mod decision;
 mod record;

@@ -21,7 +21,7 @@ use crate::provider::ProviderId;
 pub enum TaskOrigin {
     /// In a configuration file; follows the file at every start.
     Config,
-    /// Over the API; stays until it is deleted there.
+    /// Over the API; stays until it is deleted over the API.
     Api,
 }
 
@@ -35,7 +35,7 @@ impl TaskOrigin {
     }
 }
 
-/// A task with everything that is known of it before it runs.
+/// A task with everything that is known before it runs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TaskSpec {
     /// Definition that its runs depend on.
@@ -46,10 +46,10 @@ pub struct TaskSpec {
     pub buffer_setting: Option<BufferSetting>,
     /// Buffer period in force.
     pub buffer_period: BufferPeriod,
-    /// Settings that only files can make.
+    /// Settings that only files can set.
     #[serde(flatten)]
     pub file_settings: FileSettings,
-    /// Capabilities that a worker must have.
+    /// Capabilities that a worker needs.
     #[serde(default)]
     pub requirement: Requirement,
     /// Treatment of its infrastructure when it is deleted over the API; an extension of cts.
@@ -57,8 +57,8 @@ pub struct TaskSpec {
     pub on_delete: OnDelete,
 }
 
-/// Members in the order in which every version stores them: digests over this form decide whether a declaration has
-/// changed.
+/// Serializes the members in the order in which every version stores them: digests over this form decide whether a
+/// declaration has changed.
 impl Serialize for TaskSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -105,8 +105,8 @@ impl TaskSpec {
         &self.definition.name
     }
 
-    /// Returns this declaration of the API in the place of `before`. Settings without a member in the API stay as
-    /// they were, above all the directory, where local state may be.
+    /// Returns this API declaration as the replacement of `before`. Settings without a member in the API stay the
+    /// same, most importantly the directory, which may contain local state.
     #[must_use]
     pub fn in_place_of(mut self, before: &Self) -> Self {
         self.file_settings.clone_from(&before.file_settings);
@@ -117,7 +117,7 @@ impl TaskSpec {
     }
 }
 
-/// The part of a task that its runs depend on; a change of it is a new input.
+/// The part of a task that its runs depend on; a change of this part is a new input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskDefinition {
     /// Unique name.
@@ -126,18 +126,18 @@ pub struct TaskDefinition {
     pub description: String,
     /// Module source as configured.
     pub module: String,
-    /// Module source as Terraform gets it: a local path made absolute, else as configured.
+    /// Module source as passed to Terraform: a local path made absolute, else as configured.
     pub module_source: String,
     /// Digest of a local module's files, so that an edited module is a new input.
     pub module_digest: Option<Digest>,
-    /// The packed local module, where workers do not share the directory that it is in.
+    /// The packed local module, if workers do not share its directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<BundleReference>,
     /// Version of a registry module; empty for the newest.
     pub version: String,
     /// Providers, at most one per provider name.
     pub providers: Vec<ProviderId>,
-    /// Settings that only files can make.
+    /// Settings that only files can set.
     #[serde(flatten)]
     pub file_definition: FileDefinition,
     /// Names of the module outputs that its runs report, in their order; an extension of cts.
@@ -148,8 +148,8 @@ pub struct TaskDefinition {
     /// Inputs of the module in addition to the condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub module_inputs: Vec<ModuleInput>,
-    /// Entries of the deprecated `services` list, for answers that show it; what they mean is in
-    /// `condition` or `module_inputs` already.
+    /// Entries of the deprecated `services` list, for answers that show the list; their meaning is already in
+    /// `condition` or `module_inputs`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
     /// `terraform_cloud_workspace`, for the driver of that name.
@@ -164,7 +164,7 @@ pub struct TaskDefinition {
 
 #[cfg(test)]
 impl TaskDefinition {
-    /// Makes a task for tests in which nothing else matters.
+    /// Makes a task for tests that depend only on these arguments.
     pub(crate) fn sample(condition: Condition, module_inputs: Vec<ModuleInput>) -> Self {
         Self {
             module_inputs,
@@ -199,16 +199,16 @@ pub struct BundleReference {
 /// `terraform_cloud_workspace` of a task (`docs/configuration.md#terraform_cloud_workspace`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloudWorkspace {
-    /// Where runs happen.
+    /// Location of the runs.
     pub execution: CloudExecution,
     /// Exact version of Terraform; `None` keeps that of the workspace.
     pub terraform_version: Option<String>,
-    /// Whether a version that does not fit is raised to the nearest that does.
+    /// Whether an incompatible version is raised to the nearest compatible version.
     pub auto_upgrade_tf_version: bool,
 }
 
 impl Default for CloudWorkspace {
-    /// Defaults that count without a setting.
+    /// Defaults without a setting.
     fn default() -> Self {
         Self {
             execution: CloudExecution::default(),
@@ -218,7 +218,7 @@ impl Default for CloudWorkspace {
     }
 }
 
-/// Where the runs of a workspace happen.
+/// Location of the runs of a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CloudExecution {

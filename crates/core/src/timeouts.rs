@@ -1,13 +1,13 @@
-//! How long the steps of Terraform may take.
+//! Time limits of the steps of Terraform.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long each step of Terraform may take before it is stopped and has failed.
+/// Time after which each step of Terraform is stopped and has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepTimeouts {
-    /// `init`, and `validate` for itself as well.
+    /// `init`; also applies to `validate`, separately.
     pub init: Duration,
     /// `plan`.
     pub plan: Duration,
@@ -26,9 +26,9 @@ impl Default for StepTimeouts {
     }
 }
 
-/// Timeouts that a task sets itself; the common ones count for the rest.
+/// Timeouts that a task sets; the common timeouts apply to the other steps.
 ///
-/// Not a part of what its runs depend on: a changed limit makes no new input.
+/// Not a part of the input of runs: a changed limit gives no new input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskTimeouts {
     /// For [`StepTimeouts::init`].
@@ -48,7 +48,7 @@ impl TaskTimeouts {
         *self == Self::default()
     }
 
-    /// Returns the timeouts of the task, with `common` for those that it does not set.
+    /// Returns the timeouts of the task, with `common` for the steps without a timeout of the task.
     #[must_use]
     pub fn or(self, common: StepTimeouts) -> StepTimeouts {
         StepTimeouts {

@@ -1,8 +1,8 @@
 //! Traces of runs: the ids of spans, and the part of a trace that is stored with a run (docs/telemetry.md#traces).
 //!
 //! Spans are made when they end, from stored times: whether a trace is kept is decided at the end of its run. The row
-//! of a run has the span that led to it ([`RunTrace`]). The ids of the spans of a run and of its leases follow from
-//! the id of the run, so every process names the same parents.
+//! of a run has the span that caused it ([`RunTrace`]). The ids of the spans of a run and of its leases are derived
+//! from the id of the run, so every process names the same parents.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroU128};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::identity::{LeaseEpoch, RunId};
 
-/// Links that a trace keeps; further merged triggers add none.
+/// Maximum number of links of a trace; further merged triggers add no links.
 pub const MOST_LINKS: usize = 16;
 
 /// Spreads the epochs of a run over all span ids.
@@ -27,8 +27,8 @@ pub struct TraceId(NonZeroU128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpanId(NonZeroU64);
 
-/// A span and its trace. The text is the `traceparent` of W3C Trace Context, always with the flag "sampled": cts decides
-/// at the end of a run whether its trace is kept.
+/// A span and its trace. Displayed as the `traceparent` of W3C Trace Context, always with the flag "sampled", because
+/// cts decides only at the end of a run whether its trace is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceContext {
     /// The trace.
@@ -45,13 +45,13 @@ pub struct InvalidTraceContext;
 /// The part of a trace that is stored with a run: the spans of a run are made at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunTrace {
-    /// The span of the change or the call that led to the run.
+    /// The span of the change or the call that caused the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TraceContext>,
-    /// Spans of further changes whose triggers were merged into the run, the oldest first; at most [`MOST_LINKS`].
+    /// Spans of further changes whose triggers were merged into the run, oldest first; at most [`MOST_LINKS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<TraceContext>,
-    /// When the first of them triggered the task.
+    /// Time of the first trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggered_at: Option<DateTime<Utc>>,
 }
@@ -79,14 +79,14 @@ impl SpanId {
         self.0.get()
     }
 
-    /// The span with this number; 1 in the place of 0.
+    /// The span with this number; 1 instead of 0.
     fn of(number: u64) -> Self {
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
     }
 }
 
 impl TraceContext {
-    /// The span of a run. Its trace is that of `stored`, or has the number of the run.
+    /// The span of a run. Its trace is that of `stored`; without one, its trace has the number of the run.
     pub fn of_run(run: RunId, stored: Option<&RunTrace>) -> Self {
         let number = run.as_uuid().as_u128();
         let parent = stored.and_then(|stored| stored.parent);
@@ -98,7 +98,7 @@ impl TraceContext {
         }
     }
 
-    /// The span of one lease of this run. All processes compute the same.
+    /// The span of one lease of this run. All processes compute the same span.
     #[must_use]
     pub fn of_lease(self, epoch: LeaseEpoch) -> Self {
         let number = self.span.get() ^ epoch.get().wrapping_mul(SPREAD);
@@ -110,7 +110,7 @@ impl TraceContext {
 }
 
 impl RunTrace {
-    /// A trace that this span begins.
+    /// A trace that was caused by the span `parent`.
     pub fn led_by(parent: TraceContext, at: DateTime<Utc>) -> Self {
         Self {
             parent: Some(parent),
@@ -119,7 +119,7 @@ impl RunTrace {
         }
     }
 
-    /// Links a further span, unless it is known or there are [`MOST_LINKS`].
+    /// Links a further span, unless it is already linked or [`MOST_LINKS`] is reached.
     pub fn link(&mut self, further: TraceContext) {
         if self.parent != Some(further)
             && self.links.len() < MOST_LINKS
@@ -129,7 +129,7 @@ impl RunTrace {
         }
     }
 
-    /// Links everything that led to `later`, which was merged into the run of this trace.
+    /// Links the causes of `later`, which was merged into the run of this trace.
     pub fn merge(&mut self, later: &Self) {
         for further in later.parent.iter().chain(&later.links) {
             self.link(*further);
@@ -158,7 +158,7 @@ impl fmt::Display for TraceContext {
 impl FromStr for TraceContext {
     type Err = InvalidTraceContext;
 
-    /// Reads every version but `ff`: later ones only append.
+    /// Accepts every version except `ff`: later versions only append.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let read = || {
             let mut parts = text.split('-');
@@ -176,7 +176,7 @@ impl FromStr for TraceContext {
     }
 }
 
-/// Small hexadecimal digits, exactly so many.
+/// Parses exactly `digits` lower-case hexadecimal digits.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_hex = text.len() == digits && text.bytes().all(is_digit);

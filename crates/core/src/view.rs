@@ -1,4 +1,4 @@
-//! Views: what is watched in Consul, and what was last seen of it.
+//! Views: data watched in Consul, and its last known state.
 
 mod id;
 mod item;
@@ -14,7 +14,7 @@ pub use id::ViewId;
 pub use item::{CatalogService, Item, ItemKey, KeyValue};
 pub use snapshot::{UnknownRevision, ViewDelta, ViewSnapshot};
 
-/// One dependency on Consul, however many tasks have it.
+/// One dependency on Consul, shared by all tasks that have it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum View {
     /// The instances of one service name.
@@ -73,8 +73,8 @@ pub struct ServiceView {
 }
 
 impl ServiceView {
-    /// Whether Consul is asked for passing instances only: always, unless the filter speaks of check
-    /// states itself (docs/runs.md#views-and-blocking-queries).
+    /// Whether Consul is queried for passing instances only: always, unless the filter itself refers to check states
+    /// (docs/runs.md#views-and-blocking-queries).
     pub fn passing_only(&self) -> bool {
         !self.filter.contains("Checks.Status")
     }
@@ -83,7 +83,7 @@ impl ServiceView {
 /// The passing instances of all services whose names match (docs/runs.md#views-and-blocking-queries).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServicesView {
-    /// RE2 expression over service names, not anchored; "" takes every service.
+    /// RE2 expression over service names, not anchored; "" matches every service.
     pub regexp: String,
     /// Datacenter, empty for the agent's own.
     pub datacenter: String,
@@ -96,7 +96,7 @@ pub struct ServicesView {
 /// The names of services and their tags (docs/runs.md#catalog-services-and-keys).
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CatalogServicesView {
-    /// RE2 expression over service names, not anchored; "" takes every service.
+    /// RE2 expression over service names, not anchored; "" matches every service.
     pub regexp: String,
     /// Datacenter, empty for the agent's own.
     pub datacenter: String,

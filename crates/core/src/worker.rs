@@ -1,4 +1,4 @@
-//! Workers as they register.
+//! Registered workers.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::capability::Capabilities;
 use crate::identity::WorkerId;
 use crate::settings::BlockDigests;
 
-/// A worker as it registers.
+/// A worker as registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerRecord {
     /// This life of the process.
@@ -15,7 +15,7 @@ pub struct WorkerRecord {
     pub host: String,
     /// Version of its program.
     pub version: String,
-    /// Runs that it can work on at a time.
+    /// Maximum number of simultaneous runs.
     pub slots: u32,
     /// Capabilities of the worker.
     pub capabilities: Capabilities,
@@ -23,17 +23,17 @@ pub struct WorkerRecord {
     pub draining: bool,
     /// Digests of its backend and provider blocks; `None` for an earlier version, which does not report them.
     pub settings: Option<BlockDigests>,
-    /// Why its own check fails; `None` for a healthy worker, and for one of an earlier version.
+    /// Why its own check fails; `None` for a healthy worker and for a worker of an earlier version.
     pub problem: Option<WorkerProblem>,
 }
 
-/// The problem of a worker whose own check fails (docs/runs.md#workers-that-cannot-work). Stored as JSON, so members are
-/// only added.
+/// The problem of a worker whose own check fails (docs/runs.md#workers-that-cannot-work). Stored as JSON, so members
+/// are only added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerProblem {
     /// The error of the check, in one line.
     pub reason: String,
-    /// Whether the worker takes new runs in spite of that, since it is the only one there can be.
+    /// Whether the worker takes new runs nevertheless, because no other worker can exist.
     #[serde(default)]
     pub takes_runs: bool,
 }

@@ -13,16 +13,15 @@ use crate::row::failed_to;
 
 const OPERATION: &str = "archive what is removed";
 
-/// Runs that are moved in one transaction. No other work is done at that time, so more than prune forgets in
-/// one.
+/// Maximum number of runs moved in one transaction. No other work is done at that time, so the limit is higher than
+/// that of prune.
 const RUNS_AT_ONCE: i64 = 200;
 
-/// The last position in an archive; the next one follows it.
+/// The last position in an archive; the next position follows it.
 const LAST_POSITION: &str =
     "(SELECT coalesce(max(position), 0) FROM archived_rows WHERE archive_id = $1)";
 
-/// Archives the tasks that are about to be removed, and the API's deletions. Makes no archive if nothing is
-/// removed.
+/// Archives the tasks that are about to be removed, and the API's deletions. Without such rows, no archive is made.
 pub(crate) async fn begin(
     connection: &mut PgConnection,
     archive: ArchiveId,
@@ -49,13 +48,13 @@ pub(crate) async fn begin(
 /// Progress of moving the runs of removed tasks into an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// All runs up to this one.
+    /// All runs up to this run have moved.
     To(Uuid),
     All,
 }
 
-/// Moves the next ended runs of tasks that are removed, or being removed, with their events and logs into an
-/// archive: a part of them, so that it is done soon.
+/// Moves the next ended runs of tasks that are removed or in deletion into an archive, with their events and logs; at
+/// most a part of them, so that the call is short.
 pub(crate) async fn move_runs(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
@@ -154,7 +153,7 @@ async fn moved(
     Ok(moved.rows_affected())
 }
 
-/// Forgets a part of the archives beyond those that are kept. Returns whether more are left.
+/// Forgets a part of the archives beyond those that are kept. Returns whether more archives are left to forget.
 pub(crate) async fn forget_old(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let failed = failed_to("forget an archive");
     let old: Option<Uuid> = sqlx::query_scalar(

@@ -15,10 +15,10 @@ const OPERATION: &str = "forget module bundles";
 /// Time for which an unused bundle stays, in microseconds: a week.
 const LIFE: i64 = 7 * 24 * 3600 * 1_000_000;
 
-/// Tasks whose inputs are read at once.
+/// Number of tasks whose inputs are read at once.
 const TASKS_AT_ONCE: i64 = 100;
 
-/// Forgets bundles that were out of use for long. A bundle that a run still needs counts as in use now.
+/// Forgets bundles that have been unused for long. A bundle that a run still needs counts as in use now.
 pub(crate) async fn prune(connection: &mut PgConnection) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let (before, old): (i64, i64) = sqlx::query_as(
@@ -58,7 +58,7 @@ async fn next_names(connection: &mut PgConnection, after: &str) -> Result<Vec<St
     .map_err(failed_to(OPERATION))
 }
 
-/// The bundles in the inputs of the queued and running runs of these tasks, and in the inputs with which they
+/// The bundles in the inputs of the queued and running runs of these tasks, and in the inputs with which these tasks
 /// can be destroyed.
 async fn named(
     connection: &mut PgConnection,

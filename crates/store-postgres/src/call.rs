@@ -81,7 +81,7 @@ pub(crate) fn bound(
     statement
 }
 
-/// Texts cannot hold the character NUL here.
+/// Replaces the character NUL, which Postgres cannot store in texts.
 pub(crate) fn storable(text: Cow<'_, str>) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{FFFD}")

@@ -33,13 +33,14 @@ pub(crate) async fn complete(
     not_applied(connection, completion).await
 }
 
-/// Ends an attempt in the ordinary way, in one statement. The task is locked before the final check of the
-/// run; the functions see what was committed while the statement waited for that lock. `None`, without any
-/// change, if the lease does not exist, is not for a run that applies, or its task is being created or
-/// deleted or is blocked.
+/// Ends an attempt in the ordinary way, in one statement.
 ///
-/// The statement restates the rule of success of [`Attempt::completed`], because it is on the way of every change
-/// (`cts-bench change-to-apply`). The scenarios and the walk of the conformance suite hold the two together.
+/// The task is locked before the final check of the run; the functions see what was committed during the wait for
+/// that lock. `None`, without any change, if the lease does not exist or is not for a run that applies, or if its
+/// task is blocked, being created or being deleted.
+///
+/// The statement restates the rule of success of [`Attempt::completed`], because every change waits for it
+/// (`cts-bench change-to-apply`). The scenarios and the walk of the conformance suite keep the two equal.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,
@@ -173,7 +174,7 @@ async fn not_applied(
     Ok(completed)
 }
 
-/// Ends an attempt whose lease has expired like a completed one. The caller has locked the task and the run.
+/// Ends an attempt whose lease has expired, like a completed attempt. The caller has locked the task and the run.
 pub(crate) async fn lose(
     transaction: &mut PgTransaction<'_>,
     lease: (RunId, LeaseEpoch),
@@ -192,7 +193,7 @@ pub(crate) async fn lose(
     write(transaction, end, now).await
 }
 
-/// The attempt and the time, the task and the run locked; `None` if the lease is not live.
+/// Locks the task and the run, and returns the attempt and the time; `None` if the lease is not live.
 async fn locked(
     transaction: &mut PgTransaction<'_>,
     completion: &Completion,
@@ -208,7 +209,7 @@ async fn locked(
     .execute(&mut **transaction)
     .await
     .map_err(&read)?;
-    // A statement of its own, to see changes made while the lock was waited for.
+    // A separate statement, which sees changes made during the wait for the lock.
     let row = sqlx::query(concat!(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
@@ -299,7 +300,8 @@ async fn write(
     Ok(end.answer(due, looked))
 }
 
-/// The run is locked, so nothing else is possible; otherwise nothing may be committed.
+/// Checks that one row changed. The run is locked, so no other number is possible; otherwise nothing may be
+/// committed.
 fn one(rows: u64) -> Result<(), StoreError> {
     if rows == 1 {
         return Ok(());

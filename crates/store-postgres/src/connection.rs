@@ -16,33 +16,35 @@ use tokio::time::timeout;
 use crate::row::failed_to;
 use crate::timeline::Timeline;
 
-/// How long a caller waits for a connection before it fails.
+/// Maximum wait of a caller for a connection.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that was idle for this long is checked before it is used.
+/// Idle time after which a connection is checked before its next use.
 const TRUSTED_FOR: Duration = Duration::from_millis(500);
 
 const CONNECTION_LIFE: Duration = Duration::from_mins(30);
 const IDLE_LIFE: Duration = Duration::from_mins(5);
 
-/// Settings of every connection: the server ends connections that a client has left, so that their locks are
-/// not in the way.
+/// Settings of every connection: the server ends connections that a client has left, so that their locks do not block
+/// others.
 const SESSION: &str = "-- connect: what holds for every connection
     SET tcp_keepalives_idle = '10s';
     SET tcp_keepalives_interval = '5s';
     SET tcp_keepalives_count = 3;
     SET idle_in_transaction_session_timeout = '60s';";
 
-/// Settings for the leadership. Its statements are short, and a statement that waits longer than its caller
-/// must not be executed later.
+/// Settings for the leadership. Its statements are short, and a statement whose caller has stopped waiting must not
+/// be executed later.
 const ELECTION: &str = "-- connect: for the leadership
     SET statement_timeout = '5s';
     SET lock_timeout = '5s';
     SET idle_in_transaction_session_timeout = '5s';";
 
-/// Settings for the work. A process that is frozen in a transaction must not keep others from taking over,
-/// no statement is worth compiling, and each is planned once for a connection: planning the statement that leases a
-/// run takes longer than its execution.
+/// Settings for the work.
+///
+/// A process that is frozen in a transaction must not keep a different process from taking over. No statement is
+/// worth compiling, and each is planned once per connection: planning the statement that leases a run takes longer
+/// than its execution.
 const WORK: &str = "-- connect: for the work
     SET statement_timeout = '20s';
     SET lock_timeout = '10s';
@@ -50,32 +52,33 @@ const WORK: &str = "-- connect: for the work
     SET jit = off;
     SET plan_cache_mode = force_generic_plan;";
 
-/// Settings for sending hints: a commit with nothing but hints does not wait for the disk.
+/// Settings for sending hints: a commit that contains only hints does not wait for the disk.
 const SENDING: &str = "-- connect: for hints
     SET statement_timeout = '20s';
     SET synchronous_commit = off;";
 
-/// Where systems keep the certificates that they trust.
+/// Paths at which operating systems keep the certificates that they trust.
 const SYSTEM_BUNDLES: [&str; 3] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 ];
 
-/// A database and how it is used.
+/// Address and limits of a database.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `postgres://user:password@host:port/database?sslmode=…`; missing parts come from the usual `PG…`
     /// variables and the password file.
     pub url: SecretString,
-    /// Connections that do the work, at least 1. Up to two more are for hints, and one more is for the leadership.
+    /// Connections that do the work, at least 1. Up to two further connections are for hints, and one for the
+    /// leadership.
     pub max_connections: u32,
-    /// PEM file with the certificates to trust with `sslmode=verify-ca` and `verify-full`; without it
-    /// those of the system.
+    /// PEM file with the certificates to trust with `sslmode=verify-ca` and `verify-full`; if absent, those of the
+    /// system.
     pub ca_cert: Option<PathBuf>,
 }
 
-/// Whether `url` leads to another machine, whose certificate is not verified with its name.
+/// Whether `url` leads to a different machine whose certificate and name are not both verified.
 pub fn is_unverified_over_network(url: &SecretString) -> bool {
     let options = url.expose_secret().parse::<PgConnectOptions>();
     options.is_ok_and(|options| {
@@ -91,7 +94,7 @@ pub fn is_unverified_over_network(url: &SecretString) -> bool {
     })
 }
 
-/// Target of the connections, made from the settings.
+/// Target of the connections, derived from the settings.
 #[derive(Clone)]
 pub(crate) struct Target {
     options: PgConnectOptions,
@@ -102,7 +105,7 @@ pub(crate) struct Target {
 }
 
 impl std::fmt::Debug for Target {
-    /// Without the options, which hold the password.
+    /// Leaves out the options, which hold the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Target").field(&self.location).finish()
     }
@@ -113,17 +116,17 @@ impl std::fmt::Debug for Target {
 #[error("no connection within {0:?}: it does not answer, or all connections are in use")]
 pub(crate) struct NoConnection(pub(crate) Duration);
 
-/// Code of a server whose connections are all in use.
+/// Error code of a server whose connections are all in use.
 const FULL: &str = "53300";
 
-/// Whether nothing answers at the address of the database, or a server that is not ready. `None` if the database has
+/// Whether nothing answers at the address of the database, or the server is not ready. `None` if the database has
 /// refused, or TLS has failed.
 pub fn absence(error: &StoreError) -> Option<Absence> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         let code = match error.downcast_ref::<sqlx::Error>() {
             Some(sqlx::Error::Database(refusal)) => refusal.code(),
-            // The socket is made by the server.
+            // The server creates the socket.
             Some(sqlx::Error::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Some(Absence::Silent);
             }
@@ -138,7 +141,7 @@ pub fn absence(error: &StoreError) -> Option<Absence> {
     cts_core::absence(error)
 }
 
-/// The database's certificate is its own authority, which the library does not accept in any case.
+/// The database's certificate is its own authority, which the library never accepts.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the server shows the certificate of an authority (CA:TRUE), as `openssl req -x509` makes it, which cannot be \
@@ -150,7 +153,7 @@ struct UncheckedServer(#[source] sqlx::Error);
 impl Target {
     pub(crate) fn new(settings: &Settings) -> Result<Self, StoreError> {
         let options: PgConnectOptions = settings.url.expose_secret().parse().map_err(
-            // The address itself may hold a password.
+            // The address may contain a password.
             |source: sqlx::Error| StoreError::Open {
                 location: "of the configured address".to_owned(),
                 source: Box::new(source),
@@ -165,7 +168,7 @@ impl Target {
         let location = format!("postgres://{place}/{database}");
         let options = options
             .application_name("cts")
-            // No floating point number is read, and poolers refuse the setting.
+            // No floating point numbers are read, and poolers refuse the setting.
             .extra_float_digits(None)
             .disable_statement_logging();
         Ok(Self {
@@ -223,7 +226,7 @@ impl Target {
         self.options.get_options()
     }
 
-    /// Makes a connection and closes it.
+    /// Opens a connection and closes it.
     pub(crate) async fn try_to_connect(&self) -> Result<(), sqlx::Error> {
         PgConnection::connect_with(&self.options)
             .await?
@@ -251,8 +254,8 @@ impl Target {
         }
     }
 
-    /// The connections that do the work, made when needed. Each is on the stored timeline, and its commits
-    /// are on the disk when they return.
+    /// The connections that do the work, opened when needed. Each is on the stored timeline, and its commits are on
+    /// the disk when they return.
     pub(crate) fn pool(&self, timeline: &Timeline) -> PgPool {
         let timeline = timeline.clone();
         pool_options(self.max_connections)
@@ -268,7 +271,7 @@ impl Target {
         self.pool_of_one(SENDING)
     }
 
-    /// A connection that receives hints, in a pool of its own, so that nothing else waits for a dead one.
+    /// A connection that receives hints, in a separate pool, so that nothing else waits for a dead connection.
     pub(crate) fn listener(&self) -> PgPool {
         self.pool_of_one("")
     }
@@ -289,8 +292,8 @@ async fn prepare(
     timeline: &Timeline,
 ) -> Result<(), sqlx::Error> {
     set(connection, settings).await?;
-    // Commits wait for the disk, whatever the configuration of the server says for other sessions: the
-    // permissions of Terraform must survive a crash of the server.
+    // Commits wait for the disk, whatever the server's configuration is for other sessions: the permissions of
+    // Terraform must survive a crash of the server.
     sqlx::query(
         "-- prepare: commits wait for the disk
         SELECT set_config('synchronous_commit', 'on', FALSE)
@@ -301,7 +304,7 @@ async fn prepare(
     timeline.check(connection).await
 }
 
-/// Settings are statements, since poolers do not pass on start-up options.
+/// Applies settings by statements, because poolers do not pass on start-up options.
 async fn set(connection: &mut PgConnection, settings: &'static str) -> Result<(), sqlx::Error> {
     let settings = AssertSqlSafe(format!("{SESSION}\n{settings}"));
     raw_sql(settings).execute(connection).await?;
@@ -347,7 +350,7 @@ mod tests {
     #[test]
     fn without_a_user_in_the_address_the_user_of_the_process_counts() {
         let options: PgConnectOptions = "postgres://db.example/cts".parse().unwrap();
-        // The library has these names for a user that it cannot find.
+        // The library uses these names for a user that it cannot find.
         assert!(!["anonymous", "unknown"].contains(&options.get_username()));
     }
 }

@@ -1,4 +1,4 @@
-//! The database: its connections, and the calls that it makes in its own way.
+//! The database: its connections, and the calls that it implements itself.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,15 +29,15 @@ use crate::{
     schema, statistics, timeline, version,
 };
 
-/// Time limit of a call whose work grows with the configuration or the history, transaction after
-/// transaction. Runs that prune leaves are forgotten the next time.
+/// Time limit of a call whose work grows with the configuration or the history, in many transactions. Runs that prune
+/// does not reach are forgotten by the next call.
 const LONG_LIMIT: Duration = Duration::from_mins(30);
 
 /// A store in one Postgres database. Cheap to clone; clones share the connections.
 ///
-/// While the database is away every call fails with [`StoreError::Unreachable`] after at most five seconds of
-/// waiting for a connection; when it is back, calls work again by themselves. A call without an answer fails
-/// after 30 s. A call whose future is dropped may still happen completely.
+/// While the database is unreachable, every call fails with [`StoreError::Unreachable`] after at most five seconds of
+/// waiting for a connection; afterwards, calls work again automatically. A call without an answer fails after 30 s. A
+/// call whose future is dropped may still take effect completely.
 pub type PostgresStore = SqlStore<PostgresDatabase>;
 
 /// One Postgres database.
@@ -49,13 +49,14 @@ pub struct PostgresDatabase {
     target: Target,
     timeline: timeline::Timeline,
     version: version::Version,
-    /// Set once, where outages are logged.
+    /// Set once, if outages are logged.
     server_log: Arc<OnceLock<ServerLog>>,
 }
 
 /// Connects, and refuses a schema that does not fit this program.
 ///
-/// [`crate::SchemaError`] is then the source of the [`StoreError::Open`]. Fails within some seconds if the database does not answer.
+/// [`crate::SchemaError`] is then the source of the [`StoreError::Open`]. Fails within seconds if the database does
+/// not answer.
 pub async fn connect(settings: &Settings) -> Result<PostgresStore, StoreError> {
     let target = Target::new(settings)?;
     schema::check(&target).await?;
@@ -72,7 +73,7 @@ pub async fn connect(settings: &Settings) -> Result<PostgresStore, StoreError> {
 }
 
 impl PostgresDatabase {
-    /// Checks the timeline with every call, because a pooler may hide that the server has been replaced.
+    /// Checks the timeline with every call, because a pooler may hide that the server was replaced.
     async fn lead_on(
         &self,
         connection: &mut PgConnection,
@@ -85,8 +86,8 @@ impl PostgresDatabase {
         leadership::lead(connection, member, epoch, time_to_live).await
     }
 
-    /// Leases nothing while leases that a failover has forgotten may be in force, and before it is settled
-    /// which inputs count as applied.
+    /// Leases nothing while leases that a failover has forgotten may be in force, and until it is settled which
+    /// inputs count as applied.
     async fn acquire_on(
         &self,
         connection: &mut PgConnection,
@@ -109,7 +110,7 @@ impl PostgresDatabase {
     }
 }
 
-/// Removes all tasks but those with a running run. The runs are left to [`archive::move_runs`].
+/// Removes all tasks except those with a running run. The runs are left to [`archive::move_runs`].
 async fn reset(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
@@ -182,11 +183,11 @@ impl Database for PostgresDatabase {
     }
 
     fn log_outages(&self, log: ServerLog) {
-        // A second log would be one of the same server.
+        // A second log would concern the same server.
         let _first_counts = self.server_log.set(log);
     }
 
-    /// Streams of hints go on.
+    /// Leaves streams of hints open.
     async fn close(&self) {
         self.election.close().await;
         self.sender.connections.close().await;
@@ -248,7 +249,7 @@ impl Database for PostgresDatabase {
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
         let requeued = call!(&self.pool, c => reclaim::reap(c, leader, each))?;
-        // Statistics are tried again a second later; a failure must not hide the leases that were taken back.
+        // Statistics are retried a second later; a failure must not hide the leases that were taken back.
         if let Err(error) = call!(&self.pool, c => statistics::follow(c)) {
             tracing::debug!(error = %Chain(&error), "no statistics could be made");
         }

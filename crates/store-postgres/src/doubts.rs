@@ -1,13 +1,13 @@
 //! Doubts on a new timeline, and how they are settled.
 //!
-//! No input counts as applied from the moment when the timeline is noticed. Inputs that counted before are
-//! kept apart, and count again for the tasks that are trusted. An earlier version that notices the timeline
-//! keeps nothing, so every task runs once. An earlier version that serves next to this one leases nothing
-//! within the life of a lease either, and after that nothing becomes trusted.
+//! No input counts as applied from the time when the timeline is noticed. Inputs that counted earlier are kept
+//! separately, and count again for the trusted tasks. An earlier version that notices the timeline keeps no inputs,
+//! so every task runs once. An earlier version that serves at the same time also leases nothing within the life of a
+//! lease, and after that no task becomes trusted.
 //!
-//! Inputs that counted before are in `doubted_tasks`. They count again for a task if all workers in `doubted_workers`
-//! have reported their journals, and no journal has an attempt at the task that is missing in the database. The
-//! leader queues nothing before that is settled.
+//! Inputs that counted earlier are in `doubted_tasks`. They count again for a task if all workers in
+//! `doubted_workers` have reported their journals, and no journal has an attempt at the task that is missing in the
+//! database. The leader queues nothing before that is settled.
 
 mod settlement;
 
@@ -23,14 +23,14 @@ use uuid::Uuid;
 pub(crate) use self::settlement::settle;
 use crate::row::{Cell, failed_to};
 
-/// Silence, in microseconds before the last sign of life of any process, after which a worker does not count
-/// as alive.
+/// Silence, in microseconds before the last sign of life of any process, after which a worker no longer counts as
+/// alive.
 const ALIVE_WITHIN: i64 = 30 * 1_000_000;
 
-/// Time that workers have at least to report their journals.
+/// Minimum time for workers to report their journals.
 const REPORTS: Duration = Duration::from_secs(15);
 
-/// Time after which the doubts are settled at the latest.
+/// Time after which the doubts are settled in any case.
 pub(crate) fn open_for(lease: Duration) -> Duration {
     lease.max(REPORTS)
 }
@@ -39,14 +39,14 @@ pub(crate) fn open_for(lease: Duration) -> Duration {
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) identity: String,
-    /// When the timeline was noticed, in microseconds by the clock of the database.
+    /// Time at which the timeline was noticed, in microseconds by the clock of the database.
     pub(crate) changed_at: i64,
 }
 
-/// Keeps the inputs that count as applied apart, before they are voided. All tasks are locked.
+/// Stores the inputs that count as applied separately, before they are voided. All tasks are locked.
 ///
-/// Doubts of the timeline before that were not settled on it stay: the journals that are reported now show
-/// what was forgotten by either switch.
+/// Unsettled doubts of the previous timeline stay: the journals that are reported now show attempts that either
+/// switch has lost.
 pub(crate) async fn keep(
     connection: &mut PgConnection,
     identity: &str,
@@ -93,7 +93,7 @@ pub(crate) async fn keep(
         ON CONFLICT (task_name) DO UPDATE
         SET last_applied = coalesce(EXCLUDED.last_applied, doubted_tasks.last_applied),
             tried_input = coalesce(EXCLUDED.tried_input, doubted_tasks.tried_input)",
-        // A run that was in doubt before keeps its epoch of then: every later grant is forgotten.
+        // A run that was already in doubt keeps its earlier epoch: every later grant is forgotten.
         "-- doubts: what was to be done; indexes runs_one_running, runs_waiting
         INSERT INTO doubted_runs (run_id, epoch)
         SELECT id, epoch FROM runs WHERE status = 'queued'
@@ -148,7 +148,7 @@ pub(crate) async fn timeline(connection: &mut PgConnection) -> Result<Timeline, 
     })
 }
 
-/// Whether it is not settled yet which inputs count as applied.
+/// Whether it is still open which inputs count as applied.
 pub(crate) async fn are_open(connection: &mut PgConnection) -> Result<bool, StoreError> {
     sqlx::query_scalar(
         "-- acquire: is it settled what counts as applied?
@@ -160,7 +160,7 @@ pub(crate) async fn are_open(connection: &mut PgConnection) -> Result<bool, Stor
     .map_err(failed_to("read what is in doubt"))
 }
 
-/// The doubts as they are, locked.
+/// The stored doubts, locked.
 struct Doubts {
     identity: String,
     settled: bool,
@@ -257,7 +257,7 @@ pub(crate) async fn vouch(
     Ok(vouched)
 }
 
-/// Each entry with the stored columns of its run.
+/// Combines each entry with the stored columns of its run.
 async fn compare<'e>(
     transaction: &mut PgTransaction<'_>,
     entries: &'e [JournalEntry],
@@ -290,8 +290,8 @@ fn known_run(row: &PgRow) -> Result<KnownRun, sqlx::Error> {
     })
 }
 
-/// Stops counting the inputs of these tasks as applied. Each task is distrusted once, so that a repeated
-/// report changes nothing.
+/// Stops counting the inputs of these tasks as applied. Each task is distrusted once, so that a repeated report
+/// changes nothing.
 async fn distrust(
     transaction: &mut PgTransaction<'_>,
     names: &[&str],

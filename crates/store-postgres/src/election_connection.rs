@@ -1,4 +1,4 @@
-//! The connection of the leadership: outside of the pool, so that a lease is renewed however busy the pool is.
+//! The connection of the leadership: outside of the pool, so that a lease is renewed even if the pool is busy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::time::error::Elapsed;
 use crate::connection::Target;
 use crate::timeline::Timeline;
 
-/// How long a call may take once it has the connection. Callers usually give up earlier.
+/// Time limit of a call after it has got the connection. Callers usually give up earlier.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The connection is opened with its first use, and again after a call that failed or was given up, because
-/// its state is not known then. Clones share the connection; one call uses it at a time.
+/// The connection is opened at its first use, and again after a call that failed or was given up, because its state
+/// is unknown then. Clones share the connection; one call uses it at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct ElectionConnection {
     target: Target,
@@ -57,7 +57,7 @@ impl ElectionConnection {
     /// Closes the connection, after the call in progress.
     pub(crate) async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
-            // The server notices by itself that the connection has ended.
+            // The server itself notices that the connection has ended.
             drop(connection.close().await);
         }
     }
@@ -94,7 +94,7 @@ impl InUse {
     }
 }
 
-/// Whether the connection had ended before the call could reach the server, or while it did.
+/// Whether the connection ended before or while the call reached the server.
 fn is_closed(error: &StoreError) -> bool {
     let (StoreError::Database { source, .. } | StoreError::Unreachable { source, .. }) = error
     else {
@@ -102,7 +102,7 @@ fn is_closed(error: &StoreError) -> bool {
     };
     match source.downcast_ref::<sqlx::Error>() {
         Some(sqlx::Error::Io(_)) => true,
-        // Ended by an administrator, by a crash, by a shutdown, or because it was idle.
+        // Ended by an administrator, a crash or a shutdown, or because it was idle.
         Some(sqlx::Error::Database(error)) => {
             let is_end = |code: &str| is_stopping(code) || code == "25P03";
             error.code().as_deref().is_some_and(is_end)
@@ -111,8 +111,10 @@ fn is_closed(error: &StoreError) -> bool {
     }
 }
 
-/// Makes a call on the connection of the leadership. An idle connection may have been closed, by the server
-/// or by something in between: then the call is repeated on a new one, so it must be safe to repeat.
+/// Makes a call on the connection of the leadership.
+///
+/// An idle connection may have been closed, by the server or by a component in between: then the call is repeated on
+/// a new connection, so it must be safe to repeat.
 macro_rules! election_call {
     ($election:expr, $connection:ident => $work:expr) => {{
         let mut permit = $election.permit().await;

@@ -37,7 +37,7 @@ pub(crate) async fn enqueue(
     }
 }
 
-/// One transaction.
+/// Enqueues in one transaction.
 async fn enqueue_encoded(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
@@ -69,8 +69,8 @@ async fn enqueue_encoded(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// Splits requests into waves, as indexes into `requests`: each is decided when all earlier ones of its task
-/// are stored, so no task is in a wave twice.
+/// Splits requests into waves, as indexes into `requests`: a request is decided when all earlier requests of its task
+/// are stored, so each task occurs at most once in a wave.
 fn waves(requests: &[EnqueueRequest]) -> Vec<Vec<usize>> {
     let mut waves: Vec<Vec<usize>> = Vec::new();
     let mut earlier: HashMap<&str, usize> = HashMap::new();
@@ -110,7 +110,7 @@ async fn lock(
     Ok(())
 }
 
-/// Contexts of the tasks of a wave, by name. The tasks are locked, so that the contexts stay the same.
+/// The contexts of the tasks of a wave, by name. The tasks are locked, so that the contexts stay valid.
 async fn contexts(
     transaction: &mut PgTransaction<'_>,
     requests: &[EnqueueRequest],

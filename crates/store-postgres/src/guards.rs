@@ -9,7 +9,7 @@ use crate::row::{encoded, failed_to};
 
 const OPERATION: &str = "store what a guard holds";
 
-/// Writes the changes of the shrink limits of these tasks.
+/// Writes the changed shrink limit states of these tasks.
 pub(crate) async fn write(
     transaction: &mut PgTransaction<'_>,
     changes: &[(&str, GuardChange)],
@@ -48,7 +48,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// Notes the number of instances of each service in these inputs, once for each input.
+/// Notes the number of instances of each service in these inputs, unless it is already stored.
 pub(crate) async fn note_instances(
     transaction: &mut PgTransaction<'_>,
     inputs: &[(Digest, &InstanceCounts)],

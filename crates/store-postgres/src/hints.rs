@@ -1,7 +1,7 @@
 //! Hints to and from other processes, over `NOTIFY`.
 //!
-//! `NOTIFY` takes a lock of the whole server when its transaction commits, so it has a transaction of its own
-//! and is never in one that others wait for.
+//! `NOTIFY` takes a lock of the whole server when its transaction commits, so it has a separate transaction, for
+//! which no other transaction waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -21,16 +21,16 @@ use crate::row::{encoded, failed_to};
 
 const CHANNEL: &str = "cts_hints";
 
-/// Postgres takes payloads below 8000 bytes.
+/// Postgres accepts payloads below 8000 bytes.
 const LONGEST_PAYLOAD: usize = 7900;
 
-/// After this time without a hint the connection is checked.
+/// Time without a hint after which the connection is checked.
 const SILENCE: Duration = Duration::from_secs(15);
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// One statement and one commit for all hints.
+/// Publishes all hints in one statement and one commit.
 pub(crate) async fn publish(
     connection: &mut PgConnection,
     hints: &[Hint],
@@ -48,7 +48,7 @@ pub(crate) async fn publish(
     Ok(())
 }
 
-/// JSON lists of hints, none too long. A hint that is too long alone is replaced by a gap.
+/// JSON lists of hints, each within the limit. A single hint beyond the limit is replaced by a gap.
 fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
     let mut payloads = Vec::new();
     let mut list = String::new();
@@ -72,7 +72,7 @@ fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
     Ok(payloads)
 }
 
-/// The hints in a message; a gap for a message that cannot be decoded, as from a newer program.
+/// The hints in a message; a gap for a message that cannot be decoded, for example from a newer program.
 fn hints_of(payload: &str) -> Vec<Hint> {
     serde_json::from_str(payload).unwrap_or_else(|error| {
         debug!(%error, "a hint is not understood");
@@ -80,7 +80,7 @@ fn hints_of(payload: &str) -> Vec<Hint> {
     })
 }
 
-/// Receives hints from now on, for ever.
+/// Receives hints from now on, without an end.
 pub(crate) async fn listen(
     target: Target,
     server_log: Arc<OnceLock<ServerLog>>,
@@ -101,7 +101,7 @@ pub(crate) async fn listen(
 
 async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
     let mut listener = PgListener::connect_with(&target.listener()).await?;
-    // A broken connection is mended by this listener itself, which also reports the hint about it.
+    // The receiver itself restores a broken connection and reports the gap.
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
     Ok(listener)
@@ -110,7 +110,7 @@ async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
 /// The connection over which hints arrive, made again when it breaks.
 struct Listener {
     target: Target,
-    /// The end of this connection is often the first sign of an outage.
+    /// The log of outages: the end of this connection is often the first sign of an outage.
     server_log: Arc<OnceLock<ServerLog>>,
     connection: Option<PgListener>,
     received: VecDeque<Hint>,
@@ -145,7 +145,7 @@ impl Listener {
     }
 
     fn lose(&mut self, reason: &str) {
-        // Other calls find out whether the database is away, and the store logs that.
+        // Other calls find out whether the database is unreachable, and the store logs that.
         debug!(
             reason,
             "hints of other processes are not received for the moment"
@@ -153,7 +153,7 @@ impl Listener {
         self.connection = None;
     }
 
-    /// Whether a connection can be made, which the pool would go on trying for.
+    /// Whether a connection can be opened; a single attempt, where the pool would keep trying.
     async fn is_reachable(&self) -> bool {
         let call = self.server_log.get().map(ServerLog::begin);
         let Ok(connected) = timeout(CONNECT_LIMIT, self.target.try_to_connect()).await else {

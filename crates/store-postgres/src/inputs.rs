@@ -1,4 +1,4 @@
-//! Frozen inputs and their contents, stored and forgotten.
+//! Stores and forgets frozen inputs and their contents.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sqlx::PgTransaction;
 
 use crate::row::failed_to;
 
-/// Stores inputs with those contents that are missing. The caller holds the lock that keeps existing ones.
+/// Stores inputs and their missing contents. The caller holds the lock that protects existing contents.
 pub(crate) async fn store(
     transaction: &mut PgTransaction<'_>,
     inputs: &BTreeMap<Digest, &FrozenInput>,
@@ -85,7 +85,7 @@ pub(crate) async fn store(
     }
 }
 
-/// Removes contents of removed inputs, if no other input has them. The caller holds the lock of inputs.
+/// Removes contents of removed inputs that no remaining input uses. The caller holds the lock of inputs.
 pub(crate) async fn forget_contents(
     transaction: &mut PgTransaction<'_>,
     candidates: &[i64],

@@ -21,22 +21,22 @@ pub struct Inspection {
     pub tls_mode: TlsMode,
     /// The server.
     pub server: ServerState,
-    /// Time of the server when it answered.
+    /// Time of the server at its answer.
     pub now: DateTime<Utc>,
     /// The schema; `None` if the server is too old to be used.
     pub schema: Option<SchemaState>,
-    /// Rights that the user lacks, by the object: the schema or a table.
+    /// Missing rights of the user, by the object: the schema or a table.
     pub missing_rights: BTreeMap<String, Vec<String>>,
 }
 
-/// How much of the server is checked when a connection is made.
+/// Extent of the verification of the server when a connection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsMode {
-    /// The server is on this machine, so that TLS is not needed.
+    /// The server is on this machine, so TLS is not needed.
     Local,
     /// `verify-full`: certificate and name.
     Verified,
-    /// Anything less.
+    /// Any weaker verification.
     Unverified,
 }
 
@@ -55,19 +55,19 @@ pub struct ServerState {
     pub is_encrypted: bool,
     /// Whether the server is a replica, which refuses writes.
     pub is_replica: bool,
-    /// Whether the server writes nothing by its settings.
+    /// Whether the settings of the server forbid writes.
     pub is_read_only: bool,
     /// `synchronous_standby_names`; empty without synchronous replication.
     pub synchronous_names: String,
-    /// Replicas that are connected and confirm each commit.
+    /// Connected replicas that confirm each commit.
     pub synchronous_replicas: i64,
-    /// Replicas that are connected.
+    /// Connected replicas.
     pub replicas: i64,
-    /// Most connections of the server.
+    /// Maximum number of connections of the server.
     pub max_connections: i32,
 }
 
-/// Reads the state. Fails if there is no connection.
+/// Reads the state. Fails without a connection.
 pub async fn inspect(settings: &Settings) -> Result<Inspection, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -78,7 +78,7 @@ pub async fn inspect(settings: &Settings) -> Result<Inspection, StoreError> {
     Ok(read)
 }
 
-/// The states of all tasks with an input that counts as applied. Fails if there is no connection or no schema.
+/// The states of all tasks with an input that counts as applied. Fails without a connection or a schema.
 pub async fn applied_states(settings: &Settings) -> Result<Vec<AppliedState>, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -147,8 +147,8 @@ async fn server(connection: &mut PgConnection) -> Result<ServerState, sqlx::Erro
     })
 }
 
-/// The schema must be usable, and each table of it readable and writable. To create in the schema is needed by
-/// `cts migrate` alone, which may have another user.
+/// Finds missing rights: the schema must be usable, and each of its tables readable and writable. Only `cts migrate`,
+/// which may use a different user, needs the right to create in the schema.
 async fn missing_rights(
     connection: &mut PgConnection,
 ) -> Result<BTreeMap<String, Vec<String>>, sqlx::Error> {

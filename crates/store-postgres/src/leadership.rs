@@ -11,7 +11,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction};
 use crate::call::shared;
 use crate::row::{failed_to, span_micros};
 
-/// Members and workers that were silent for so long are forgotten, in microseconds.
+/// Silence after which members and workers are forgotten, in microseconds.
 pub(crate) const FORGOTTEN_AFTER: i64 = 24 * 3600 * 1_000_000;
 
 pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
@@ -37,8 +37,8 @@ pub(crate) async fn lead(
     Ok(leadership)
 }
 
-/// Extends the lease of a leader, if it is in force. The leader stays the same, so this does not wait for
-/// writes in progress: a long one must not cost its leader the lease.
+/// Extends the lease of a leader, if it is in force. The leader does not change, so this does not wait for writes in
+/// progress: a long write must not cost its leader the lease.
 async fn extend(
     connection: &mut PgConnection,
     member: &Member,
@@ -74,7 +74,7 @@ async fn extend(
     .execute(connection)
     .await
     .map_err(failed_to("extend the leadership"))?;
-    // Zero also if the id was taken over: the caller finds that out with the lock.
+    // Zero rows also if the id was taken over: the caller finds that out under the lock.
     Ok((extended.rows_affected() == 1).then(|| Leadership {
         epoch,
         mine: true,
@@ -95,7 +95,7 @@ pub(crate) async fn resign(
     transaction.commit().await.map_err(&failed)
 }
 
-/// Forgets members and workers that have been silent for long.
+/// Forgets members and workers that have been silent for a long time.
 pub(crate) async fn forget_silent(
     transaction: &mut PgTransaction<'_>,
     now: i64,

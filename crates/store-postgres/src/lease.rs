@@ -1,4 +1,4 @@
-//! Leases, granted.
+//! Grants leases.
 
 use cts_core::LeaseEpoch;
 use cts_core::runs::ELSEWHERE_FOR;
@@ -12,17 +12,17 @@ use uuid::Uuid;
 
 use crate::row::{by, failed_to, span_micros};
 
-/// Leases a run, in one statement, because it is on the way of every change. The rows of the run and of its
-/// task are locked before the final check; runs that another call is about to lease are skipped.
+/// Leases a run in one statement, because every change waits for it. The rows of the run and of its task are locked
+/// before the final check; runs that a different call is about to lease are skipped.
 ///
-/// Runs must be read in the order of the index. Statistics about a queue are always out of date: if they let
-/// the planner conclude that hardly any run is to be had, it would sort all waiting runs to find the first.
-/// So the conditions are in a `CASE`, which the planner assumes to be true for half of the rows.
+/// Runs must be read in the order of the index. Statistics about a queue are always outdated: if the planner
+/// concluded from them that hardly any run is available, it would sort all waiting runs to find the first. So the
+/// conditions are in a `CASE`, which the planner assumes to be true for half of the rows.
 ///
-/// Calls may look for a run of the same concurrency group at the same time. The first call has the lock of the group until
-/// its end, and the other calls pass over the group: without the lock they would skip the row that the first call locks,
-/// and lease a later run of the group. Schedulers of an earlier version do not know that lock. If such a scheduler leases
-/// a run of the group meanwhile, the call looks again.
+/// Calls may look for a run of the same concurrency group at the same time. The first call holds the lock of the
+/// group until its end, and the other calls pass over the group: without the lock they would skip the row that the
+/// first call locks, and lease a later run of the group. Schedulers of an earlier version do not use that lock. If
+/// such a scheduler leases a run of the group at the same time, the call searches again.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,
@@ -37,14 +37,14 @@ pub(crate) async fn acquire(
     Ok(None)
 }
 
-/// First key of the advisory locks of concurrency groups. The second is a hash of the group's name: groups of the same
-/// hash pass over each other for a moment.
+/// First key of the advisory locks of concurrency groups. The second key is a hash of the group's name: groups with
+/// the same hash briefly pass over each other.
 const GROUPS_LOCK: i32 = 0x6374_7367;
 
-/// Number of looks for a run before a call waits for the next hint.
+/// Maximum number of searches for a run before a call waits for the next hint.
 const TRIES: usize = 5;
 
-/// Another call has leased an apply of the same group in the meantime.
+/// Whether a different call has leased an apply of the same group since.
 fn is_group_taken(error: &sqlx::Error) -> bool {
     let database = error.as_database_error();
     database.and_then(DatabaseError::constraint) == Some("runs_one_of_group")
@@ -182,8 +182,8 @@ async fn try_acquire(
     .await
 }
 
-/// A row that cannot be decoded was leased to a worker that will never get it: the lease is undone, so that
-/// nothing has happened after the failure.
+/// Undoes the lease of a row that cannot be decoded, because its worker never receives the lease: the failed call has
+/// no effect.
 async fn give_back_unreadable(
     connection: &mut PgConnection,
     row: &PgRow,

@@ -1,15 +1,15 @@
 //! The store of the cluster shape: a Postgres database, version 13 or newer, shared by every scheduler.
 //!
-//! Every time comes from the database (`cts_now()` of the schema); no host's clock decides anything. Hints
-//! between the processes go over `NOTIFY`, apart from the transactions.
+//! Every time comes from the database (`cts_now()` of the schema); no host's clock decides anything. Hints between
+//! the processes use `NOTIFY`, outside of the transactions.
 //!
-//! Locks are taken in this order, so that there are no deadlocks: the advisory lock of leadership, the
-//! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. A change of a run that is queued or
-//! running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone. The advisory
-//! lock of a concurrency group is tried and never waited for.
+//! Locks are taken in this order, so that no deadlocks occur: the advisory lock of leadership, the advisory lock of
+//! inputs, rows of `tasks` by name, rows of `runs`. A change of a queued or running run, or of a request, has locked
+//! its task; appending to a log and renewing a lease lock only the run. The advisory lock of a concurrency group is
+//! tried and never waited for.
 //!
-//! Each connection is compared with the timeline that is stored before its first use: a failover may have
-//! lost commits (`timeline`).
+//! Before its first use, each connection is compared with the stored timeline: a failover may have lost commits
+//! (`timeline`).
 //!
 //! This crate uses Postgres and nothing else outside of the process. Start with [`connect`]
 //! and [`migrate`].

@@ -13,11 +13,11 @@ const OPERATION: &str = "measure logs";
 
 const REMOVE: &str = "remove logs";
 
-/// Ended runs that one statement looks at.
+/// Maximum number of ended runs that one statement reads.
 const FOUND_AT_ONCE: i64 = 1_000;
 
-/// Measures the logs of runs that have ended since the last call, the oldest first: if the process dies, what is left is
-/// the newest again. Then the total is known without reading older runs.
+/// Measures the logs of runs that ended since the last call, oldest first: if the process dies, the unmeasured runs
+/// are still the newest. Afterwards the total is known without reading older runs.
 pub(crate) async fn measure(connection: &mut PgConnection) -> Result<u64, StoreError> {
     let unmeasured = unmeasured(connection).await?;
     for runs in unmeasured.rchunks(PRUNED_AT_ONCE) {
@@ -31,8 +31,8 @@ pub(crate) async fn measure(connection: &mut PgConnection) -> Result<u64, StoreE
     Ok(space(ended).saturating_add(running))
 }
 
-/// Ended runs that are not measured, the newest first. Runs that ended before a page of measured ones are measured too:
-/// a run that has ended is visible long before a thousand later ones have.
+/// Unmeasured ended runs, newest first. The search ends at a page of measured runs: earlier runs are measured too,
+/// because an ended run is visible long before a thousand later runs have ended.
 async fn unmeasured(connection: &mut PgConnection) -> Result<Vec<Uuid>, StoreError> {
     let mut unmeasured = Vec::new();
     let mut before = (i64::MAX, Uuid::max());
@@ -97,7 +97,7 @@ struct Ended {
     finished_at: i64,
     id: Uuid,
     succeeded: bool,
-    /// `None`: not measured yet.
+    /// `None` until the log is measured.
     bytes: Option<i64>,
 }
 
@@ -179,9 +179,10 @@ async fn measure_ended(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(
     Ok(())
 }
 
-/// Replaces the last line of each log by one that says that the log was removed, so that readers that follow
-/// the log get it, and removes the other lines. Their sizes are noted at the end: if the process dies before,
-/// the next one begins again.
+/// Replaces the last line of each log by a line about the removal, so that readers that follow the log receive it,
+/// and removes the other lines.
+///
+/// The sizes are noted at the end: if the process dies earlier, the next call begins again.
 async fn remove_lines(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(), StoreError> {
     let failed = failed_to(REMOVE);
     let kept: Vec<(Uuid, i64)> = sqlx::query_as(

@@ -1,4 +1,4 @@
-//! Logs of runs, written.
+//! Writes the logs of runs.
 
 use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::{LeaseError, LogLine, StoreError};
@@ -23,7 +23,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Appends in one statement: it locks the run's row, and then reads its last line.
+/// Appends lines in one statement, which locks the run's row and then reads its last line.
 pub(crate) async fn append_leased(
     connection: &mut PgConnection,
     run: RunId,

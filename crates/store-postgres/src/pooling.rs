@@ -1,8 +1,8 @@
 //! Poolers between this program and the server: checks that all statements on a connection reach the same
 //! session.
 //!
-//! Settings, prepared statements and `LISTEN` belong to a session. A pooler that lends a session of the
-//! server for one transaction only loses them, so it is refused before anything is done.
+//! Settings, prepared statements and `LISTEN` belong to a session. A pooler that lends a session of the server for
+//! only one transaction loses them, so such a pooler is refused before any work.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::connection::{CONNECT_LIMIT, NoConnection, Target};
 
 const CHANNEL: &str = "cts_probe";
 
-/// How long a notification may be on its way.
+/// Maximum delivery time of a notification.
 const DELIVERY: Duration = Duration::from_secs(5);
 
 /// Behaviour of a pooler that this program cannot work with. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolerError {
-    /// Notifications do not arrive, because the session that waits for them is lent to others.
+    /// Notifications do not arrive, because the session that waits for them is lent to other clients.
     #[error(
         "a notification (LISTEN, NOTIFY) did not arrive within {DELIVERY:?}: what is between cts and the server lends \
          sessions for a transaction only; let it pool sessions (PgBouncer: pool_mode = session), or connect to the \
@@ -67,8 +67,8 @@ pub(crate) async fn check(
     }
 }
 
-/// Whether another connection receives what this one sends. All of it in the simple protocol: a pooler can lose
-/// prepared statements too.
+/// Whether a second connection receives what this connection sends. Uses only the simple protocol, because a pooler
+/// can also lose prepared statements.
 async fn is_delivered(target: &Target, connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let pool = target.listener();
     let mut listener = PgListener::connect_with(&pool).await?;
@@ -80,7 +80,7 @@ async fn is_delivered(target: &Target, connection: &mut PgConnection) -> Result<
     );
     let sent: String = match sent.fetch_one(connection).await {
         Ok(row) => row.try_get("id")?,
-        // The notification came back to its sender, which had been lent the session that listens.
+        // The notification came back to its sender, which had been lent the listening session.
         Err(sqlx::Error::Protocol(_unexpected)) => return Ok(false),
         Err(error) => return Err(error),
     };

@@ -1,4 +1,4 @@
-//! Forgets old rows, in transactions so small that no call waits long for their locks.
+//! Forgets old rows, in transactions small enough that no call waits long for their locks.
 
 use cts_core::EVENTS_KEPT;
 use cts_store::{LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError};
@@ -13,17 +13,17 @@ use crate::{bundles, inputs};
 
 const OPERATION: &str = "forget old runs";
 
-/// Names of tasks whose runs are looked at in one statement.
+/// Number of task names whose runs one statement reads.
 const NAMES_AT_ONCE: i64 = 100;
 
-/// Runs or inputs that one statement finds.
+/// Maximum number of runs or inputs that one statement finds.
 const FOUND_AT_ONCE: usize = 1_000;
 
 pub(crate) async fn prune(
     connection: &mut PgConnection,
     retention: Retention,
 ) -> Result<u64, StoreError> {
-    // On its own, because tasks are locked after inputs.
+    // In a separate transaction, because tasks are locked after inputs.
     housekeeping::forget_drafts(&mut shared(connection)).await?;
     housekeeping::forget_lost_leases(&mut shared(connection), retention.age).await?;
     bundles::prune(connection).await?;
@@ -57,7 +57,7 @@ pub(crate) async fn prune(
     Ok(forgotten)
 }
 
-/// Names of tasks with runs, after this one.
+/// The next names of tasks with runs, after this name.
 async fn next_names(connection: &mut PgConnection, after: &str) -> Result<Vec<String>, StoreError> {
     sqlx::query_scalar(
         "-- prune: names; index runs_task, from each name to the next one
@@ -77,7 +77,7 @@ async fn next_names(connection: &mut PgConnection, after: &str) -> Result<Vec<St
     .map_err(failed_to(OPERATION))
 }
 
-/// Runs beyond the number that is kept, of tasks with these names; no more than are found at once.
+/// Runs beyond the number to keep, of tasks with these names; at most [`FOUND_AT_ONCE`].
 async fn surplus(
     connection: &mut PgConnection,
     names: &[String],
@@ -129,7 +129,7 @@ struct PrunePosition {
     run: Uuid,
 }
 
-/// The next runs that are too old, except those from which the status of a task is made.
+/// The next runs beyond the age limit, except runs that determine the status of a task.
 async fn outdated(
     connection: &mut PgConnection,
     retention: Retention,
@@ -191,7 +191,7 @@ async fn forget(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64, Sto
     Ok(forgotten)
 }
 
-/// A part of the logs of these runs: a log may be too long for one statement.
+/// Forgets a part of the logs of these runs: a log may be too long for one statement.
 async fn forget_lines(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64, StoreError> {
     let deleted = sqlx::query(
         "-- prune: log lines
@@ -207,7 +207,7 @@ async fn forget_lines(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u6
     Ok(deleted.rows_affected())
 }
 
-/// With their events.
+/// Forgets these runs with their events.
 async fn forget_runs(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64, StoreError> {
     let deleted = sqlx::query(
         "-- prune: runs
@@ -221,15 +221,14 @@ async fn forget_runs(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64
     Ok(deleted.rows_affected())
 }
 
-/// Reads the next inputs: returns the last of them, and those that no run refers to.
+/// Reads the next inputs: returns the last of them, and those without a run.
 async fn next_inputs(
     connection: &mut PgConnection,
     after: &str,
 ) -> Result<(Option<String>, Vec<String>), StoreError> {
     let failed = failed_to(OPERATION);
     let mut reading = connection.begin().await.map_err(&failed)?;
-    // Towards the end of the hashes few are left, and reading the whole table can look cheaper than the
-    // index.
+    // Towards the end of the hashes few inputs are left, and reading the whole table can look cheaper than the index.
     sqlx::query("-- prune: in the order of the index\nSET LOCAL enable_seqscan = off")
         .execute(&mut *reading)
         .await
@@ -250,7 +249,7 @@ async fn next_inputs(
     Ok(found)
 }
 
-/// Forgets those of these inputs that have not come into use since.
+/// Forgets those of these inputs that have not come into use since they were found.
 async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Result<(), StoreError> {
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
@@ -261,7 +260,7 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
     .execute(&mut *transaction)
     .await
     .map_err(&write)?;
-    // A statement of its own, to see runs that came while the lock was waited for.
+    // A separate statement, which sees runs that came during the wait for the lock.
     let contents: Vec<i64> = sqlx::query_scalar(
         "-- prune: inputs; index runs_input
         WITH unused AS MATERIALIZED (

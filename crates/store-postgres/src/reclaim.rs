@@ -1,4 +1,4 @@
-//! Reclaims the leases of workers that are gone.
+//! Takes back the leases of lost workers.
 
 use cts_core::LeaderEpoch;
 use cts_store::decode::{self, ExpiredLease};
@@ -43,8 +43,8 @@ pub(crate) async fn reap(
     Ok(requeued)
 }
 
-/// Leases that have expired, first expired first; locks them and their tasks. The lease of an
-/// [ending](cts_store_sql::endings) has expired only once force gives its remote run up.
+/// Expired leases, first expired first; locks them and their tasks. The lease of an [ending](cts_store_sql::endings)
+/// counts as expired only once force abandons its remote run.
 async fn expired(
     transaction: &mut PgTransaction<'_>,
     most: usize,
@@ -70,7 +70,7 @@ async fn expired(
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    // A statement of its own, to see changes made while the locks were waited for.
+    // A separate statement, which sees changes made during the wait for the locks.
     let rows = sqlx::query(
         "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
         SELECT r.id, r.epoch, r.holder,

@@ -1,4 +1,4 @@
-//! Between columns and values.
+//! Conversion between columns and values.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The schema: whether it fits this program, and how it is brought up to date.
+//! The schema: its check and its migrations.
 
 use cts_store::StoreError;
 use cts_store::schema::{SchemaMismatch, SchemaPlan};
@@ -12,22 +12,22 @@ use crate::pooling;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
-/// Makes the schema before the first version that of the first one.
+/// Turns the schema before the first version into that of the first version.
 const MOVE: &str = include_str!("../predecessor/move.sql");
 
-/// Where the driver's migrations keep their books.
+/// The table in which the driver records migrations.
 const TABLE: &str = "_sqlx_migrations";
 
-/// Version 13, in the server's form.
+/// Version 13, in the server's notation.
 pub(crate) const OLDEST_SERVER: i32 = 130_000;
 
-/// Why a database cannot be used as it is. Found as the source of [`StoreError::Open`].
+/// Why a database cannot be used. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The database is empty or was made by an older program.
+    /// The database is empty or was migrated by an older program.
     #[error("its schema is older than this program: run `cts migrate` ({missing} to apply)")]
     Older {
-        /// How many migrations are missing.
+        /// Number of missing migrations.
         missing: usize,
     },
     /// This program cannot bring the database up to date.
@@ -36,13 +36,13 @@ pub enum SchemaError {
     /// The server itself is too old.
     #[error("its server is Postgres {version}, at least 13 is needed")]
     OldServer {
-        /// The version as the server names it.
+        /// The version as reported by the server.
         version: String,
     },
-    /// The database cannot hold every text.
+    /// The encoding of the database cannot represent every text.
     #[error("its encoding is {encoding}, UTF8 is needed")]
     Encoding {
-        /// The encoding as the server names it.
+        /// The encoding as reported by the server.
         encoding: String,
     },
 }
@@ -58,8 +58,8 @@ pub struct AppliedMigration {
 
 /// Brings the schema up to date and returns the applied migrations, oldest first.
 ///
-/// If two processes do this at the same time, one waits for the other. Refuses a schema that a newer program
-/// has made and that this one cannot work with.
+/// Simultaneous calls of two processes wait for each other. Refuses a schema of a newer program that this program
+/// cannot work with.
 pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -68,19 +68,19 @@ pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
         .lock()
         .await
         .map_err(|error| target.open_error(error))?;
-    // Planned after taking the lock: migrations that another process has just applied are not reported as
-    // applied by this one.
+    // Planned under the lock: migrations that a different process has just applied are not reported as applied by
+    // this process.
     let plan = plan(&target, &mut connection).await?;
     apply(&plan, &mut connection)
         .await
         .map_err(|error| target.open_error(error))?;
-    // Ends the lock as well.
+    // Closing also releases the lock.
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))?;
     Ok(steps(&plan))
 }
 
-/// Each in a transaction of its own.
+/// Applies each migration in a separate transaction.
 async fn apply(plan: &SchemaPlan, connection: &mut PgConnection) -> Result<(), MigrateError> {
     connection.ensure_migrations_table(TABLE).await?;
     let mut moves = plan.moves;
@@ -100,7 +100,7 @@ async fn apply(plan: &SchemaPlan, connection: &mut PgConnection) -> Result<(), M
     Ok(())
 }
 
-/// The migrations that [`migrate`] would apply, the oldest first. Changes nothing.
+/// The migrations that [`migrate`] would apply, oldest first. Changes nothing.
 pub async fn pending(settings: &Settings) -> Result<Vec<AppliedMigration>, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -114,16 +114,16 @@ pub async fn pending(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
 /// Whether the schema fits this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaState {
-    /// It does.
+    /// The schema fits.
     Fits {
         /// Number of its newest migration.
         newest: i64,
-        /// Whether a newer program has made it.
+        /// Whether a newer program migrated it.
         is_newer: bool,
     },
     /// Migrations are missing, oldest first.
     Older(Vec<AppliedMigration>),
-    /// This program cannot work with it.
+    /// This program cannot work with the schema.
     Mismatch(SchemaMismatch),
 }
 
@@ -152,7 +152,7 @@ impl SchemaState {
     }
 }
 
-/// Refuses a server, a pooler before it, or a schema that this program cannot work with.
+/// Refuses a server, a pooler in front of it, or a schema that this program cannot work with.
 pub(crate) async fn check(target: &Target) -> Result<(), StoreError> {
     let mut connection = target.single().await?;
     check_server(target, &mut connection).await?;

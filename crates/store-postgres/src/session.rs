@@ -1,4 +1,4 @@
-//! One call's use of a connection: bounded in time, and clean however it ends.
+//! Use of a connection by one call: bounded in time, and clean after any outcome.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::call::Call;
 use crate::connection::{CONNECT_LIMIT, NoConnection};
 use crate::row::failed_to;
 
-/// How long a call may take once it has a connection. The database ends a statement earlier; this limit is
-/// for a database that does not answer at all.
+/// Time limit of a call after it has got a connection. The database ends a statement earlier; this limit is for a
+/// database that does not answer at all.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long undoing a transaction may take.
+/// Time limit for undoing a transaction.
 const UNDO_LIMIT: Duration = Duration::from_secs(5);
 
-/// Largest number of tries of a transaction that the database rolls back because of others.
+/// Maximum number of attempts at a transaction that the database rolls back because of concurrent transactions.
 pub(crate) const TRIES: u32 = 5;
 
-/// Nothing uses a session after its end.
+/// Panic message for the use of a session after its end.
 const ENDED: &str = "a session is not used after its end";
 
-/// The connections that do the work. Cheap to clone; clones share them.
+/// The connections that do the work. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkPool {
     pub(crate) connections: PgPool,
-    /// The end of the last call that the database has answered.
+    /// The end of the last call that the database answered.
     answered: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -46,8 +46,8 @@ impl WorkPool {
         }
     }
 
-    /// The error of a caller that waited for a connection in vain. While other calls are answered, the connections
-    /// are all in use; otherwise the database does not answer.
+    /// The error of a caller that waited for a connection in vain. If other calls are answered, all connections are
+    /// in use; otherwise the database does not answer.
     fn no_connection(&self) -> StoreError {
         let operation = "give a connection";
         let source = Box::new(NoConnection(CONNECT_LIMIT));
@@ -60,13 +60,13 @@ impl WorkPool {
     }
 }
 
-/// A connection in use. Unless it is [ended](Session::finish) it is closed: a caller that goes away in the middle
-/// of a call leaves the connection in an unknown state.
+/// A connection in use. Closed unless it is [ended](Session::finish), because a call that is given up leaves the
+/// connection in an unknown state.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Option<PoolConnection<Postgres>>,
     pool: WorkPool,
-    /// The session itself has begun a transaction.
+    /// Whether the session itself began a transaction.
     in_transaction: bool,
 }
 
@@ -102,10 +102,11 @@ impl Session {
             .map_err(failed_to(operation))
     }
 
-    /// Gives the connection back if the call has ended in time. A transaction that the call left open, as a
-    /// refused call does, is rolled back before the caller gets the error: until then its locks hide rows
-    /// from statements that skip locked rows. A connection on which the database has failed is closed, since
-    /// the fate of its transaction is not known.
+    /// Returns the connection to the pool if the call ended in time.
+    ///
+    /// A transaction that the call left open, such as that of a refused call, is rolled back before the caller gets
+    /// the error: until then its locks hide rows from statements that skip locked rows. A connection on which the
+    /// database failed is closed, because the fate of its transaction is unknown.
     async fn finish(mut self, outcome: Outcome) {
         let usable = match outcome {
             Outcome::Done => true,
@@ -118,15 +119,15 @@ impl Session {
         }
     }
 
-    /// The rollback of a transaction that a call has begun itself started when that was dropped; later
-    /// statements on the connection wait for it.
+    /// The rollback of a transaction that the call itself began started when the transaction was dropped; later
+    /// statements on the connection wait for the rollback.
     async fn is_undone(&mut self) -> bool {
         let statement = if self.in_transaction { "ROLLBACK" } else { "" };
         let undone = timeout(UNDO_LIMIT, raw_sql(statement).execute(&mut **self)).await;
         matches!(undone, Ok(Ok(_)))
     }
 
-    /// As [`Session::finish`], with the answer of the call.
+    /// [`Session::finish`] with the result of the call.
     pub(crate) async fn release<T, E: From<StoreError> + Failure>(
         self,
         answer: Result<Result<T, E>, Elapsed>,
@@ -180,7 +181,7 @@ pub(crate) async fn bounded<T>(
     timeout(limit, call).await
 }
 
-/// Makes a call on a connection of `pool`, and repeats it if it collided with others.
+/// Makes a call on a connection of `pool`, and repeats the call if it collided with a different call.
 macro_rules! call {
     ($pool:expr, $limit:expr, $connection:ident => $work:expr) => {{
         let mut tries = 0;

@@ -1,8 +1,8 @@
 //! Statistics of the tables, for the planner of Postgres.
 //!
-//! A connection keeps the plans of its statements until there are new statistics. Plans for a table with some
-//! rows read all of it, and autovacuum looks once a minute at best: until then a table that grows fast would
-//! be read again and again.
+//! A connection keeps the plans of its statements until new statistics exist. Plans for a table with few rows read
+//! the whole table, and autovacuum checks once a minute at best: until then a fast-growing table would be read
+//! completely again and again.
 
 use cts_store::StoreError;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -11,11 +11,11 @@ use crate::row::failed_to;
 
 const OPERATION: &str = "make statistics";
 
-/// Pages of a table that is read quickly.
+/// Number of pages up to which reading a whole table is fast.
 const SMALL: i64 = 8;
 
-/// Makes the statistics of one table that has grown to more than twice its size since they were last made:
-/// the one that has grown most.
+/// Updates the statistics of the table that has grown most, if it is more than twice as large as at its last
+/// statistics.
 pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreError> {
     let outgrown: Option<String> = sqlx::query_scalar(
         "-- statistics: a table that has outgrown them, of those that grow with the work
@@ -31,7 +31,7 @@ pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreErr
     .await
     .map_err(failed_to(OPERATION))?;
     if let Some(table) = outgrown {
-        // Does not wait for another process that makes statistics.
+        // Does not wait for a different process that updates statistics.
         let analyze = format!("-- statistics\nANALYZE (SKIP_LOCKED) {table}");
         sqlx::raw_sql(AssertSqlSafe(analyze))
             .execute(&mut *connection)

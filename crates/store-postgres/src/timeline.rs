@@ -1,14 +1,13 @@
 //! The timeline of the server that this process works on.
 //!
-//! A failover to a replica, and a restore of a backup, begin a new timeline. Commits may be missing on it
-//! that were answered on the one before: grants of leases and of the leadership, and what makes an input
-//! count as applied. So the first process that connects to another timeline than the stored one voids, in one
-//! transaction, whatever may have been forgotten: the leadership ends, epochs jump beyond every one that may
-//! have been granted, and no input counts as applied. No run is leased until the leases that may have been
-//! forgotten are over.
+//! A failover to a replica, and a restore of a backup, begin a new timeline. Commits that were confirmed on the
+//! previous timeline may be missing: grants of leases and of the leadership, and data that make an input count as
+//! applied. So the first process that connects to a different timeline than the stored one voids, in one transaction,
+//! whatever may have been forgotten: the leadership ends, epochs jump beyond every epoch that may have been granted,
+//! and no input counts as applied. No run is leased until the leases that may have been forgotten are over.
 //!
-//! A failover breaks every connection, so each new one is checked before its first use. The election of the
-//! leader checks as well, for the case that a pooler hides the failover.
+//! A failover breaks every connection, so each new connection is checked before its first use. The election of the
+//! leader also checks, in case a pooler hides the failover.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::doubts;
 
-/// Errors of a server without timelines, or one that does not let this user read them.
+/// Errors of a server without timelines, or with a timeline that this user may not read.
 const NOT_TOLD: [&str; 3] = ["42501", "42883", "0A000"];
 
 const WITH_SYSTEM: &str = "-- timeline
@@ -39,33 +38,33 @@ const WITHOUT_SYSTEM: &str = "-- timeline: without the system identifier
                left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
            END AS identity";
 
-/// The server is a replica, or has just become one.
+/// The server is a replica, or has just become a replica.
 #[derive(Debug, thiserror::Error)]
 #[error("the server only reads: it is a replica")]
 struct ReadOnly;
 
-/// Timeline as this process has read it. Cheap to clone; clones share it.
+/// Timeline as last read by this process. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline(Arc<Mutex<KnownTimeline>>);
 
 #[derive(Debug, Default)]
 struct KnownTimeline {
-    /// The timeline that was checked last.
+    /// The last checked timeline.
     identity: Option<String>,
-    /// A moment not before the beginning of the timeline, if it began while leases could have been granted.
+    /// A time not before the beginning of the timeline, if the timeline began while leases could have been granted.
     since: Option<Instant>,
     /// Whether a warning was logged that the server does not report its timeline.
     warned: bool,
 }
 
 impl Timeline {
-    /// Whether leases of this life may be in force that the timeline has forgotten.
+    /// Whether leases with this time to live may be in force that the timeline has forgotten.
     pub(crate) fn may_have_forgotten(&self, lease: Duration) -> bool {
         let since = self.known().since;
         since.is_some_and(|since| since.elapsed() < lease)
     }
 
-    /// Compares the server's timeline with the stored one; if it differs, voids what may have been forgotten.
+    /// Compares the server's timeline with the stored timeline; if they differ, voids what may have been forgotten.
     /// Refuses a replica.
     pub(crate) async fn check(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         let Some(identity) = self.ask(connection).await? else {
@@ -116,14 +115,14 @@ impl Timeline {
         Ok(None)
     }
 
-    /// Notes the timeline; `age` is the time since it began, if a different timeline was stored before.
+    /// Notes the timeline; `age` is the time since its beginning, if a different timeline was stored before.
     fn note(&self, identity: String, age: Option<Duration>) {
         let now = Instant::now();
         let mut known = self.known();
         if known.identity.as_ref() == Some(&identity) {
             return;
         }
-        // An answer takes its time, so that this is not too early.
+        // The answer takes some time, so this is never too early.
         known.since = age.and_then(|age| now.checked_sub(age));
         let before = known.identity.replace(identity);
         if let (Some(before), Some(now)) = (before, &known.identity) {
@@ -146,8 +145,8 @@ fn is_not_told(error: &dyn DatabaseError) -> bool {
     error.code().is_some_and(|code| NOT_TOLD.contains(&&*code))
 }
 
-/// Makes `identity` the stored one, and voids what may have been forgotten. Returns the time since another
-/// process has done so, zero if this one has, and `None` if none was stored before.
+/// Stores `identity`, and voids what may have been forgotten. Returns the time since a process did that: zero if this
+/// process did, and `None` if no timeline was stored before.
 async fn change(
     connection: &mut PgConnection,
     identity: &str,
@@ -216,7 +215,7 @@ async fn void(
         "-- timeline: epochs that may have been granted are not granted again
         UPDATE runs SET epoch = epoch + $1
         WHERE status = 'queued' OR status = 'running' AND holder = ''",
-        // Renewals may have been forgotten, and the clock is that of another host.
+        // Renewals may have been forgotten, and the clock is that of a different host.
         "-- timeline: leases that are known go on
         UPDATE runs SET expires_at = cts_now() + greatest(expires_at - updated_at, 0)
         WHERE $1 > 0 AND status = 'running'",

@@ -1,4 +1,4 @@
-//! Everything in a database, moved out of it or into it.
+//! Moves all rows out of a database or into it.
 
 mod export;
 mod import;
@@ -10,17 +10,17 @@ pub use self::export::export;
 pub use self::import::PostgresImport;
 use crate::connection::{Settings, Target};
 
-/// The database to be filled is not empty. Found as the source of [`StoreError::Open`].
+/// The target database is not empty. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not empty: it has {tasks} tasks and {runs} runs; move into a new database")]
 pub struct NotEmpty {
-    /// Tasks there.
+    /// Number of its tasks.
     pub tasks: u64,
-    /// Runs there.
+    /// Number of its runs.
     pub runs: u64,
 }
 
-/// Refuses a database that has tasks or runs, whatever its schema: [`NotEmpty`] is then the source of the
+/// Refuses a database with tasks or runs, whatever its schema: [`NotEmpty`] is then the source of the
 /// [`StoreError::Open`]. Changes nothing.
 pub async fn check_empty(settings: &Settings) -> Result<(), StoreError> {
     let target = Target::new(settings)?;

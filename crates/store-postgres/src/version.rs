@@ -11,19 +11,19 @@ use sqlx::PgConnection;
 
 use crate::row::failed_to;
 
-/// The version of the states, as it was read last. Cheap to clone; clones share it.
+/// The version of the states, as last read. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Version(Arc<Mutex<KnownVersion>>);
 
 #[derive(Debug, Clone, Default)]
 struct KnownVersion {
-    /// Snapshot of the visible transactions: another text after each transaction that has written.
+    /// Snapshot of the visible transactions: it changes with each transaction that has written.
     snapshot: String,
     version: String,
 }
 
 impl Version {
-    /// A digest over the versions of all tasks, which is made only if something was written since.
+    /// A digest over the versions of all tasks, computed only if a transaction has written since the last call.
     pub(crate) async fn read(&self, connection: &mut PgConnection) -> Result<String, StoreError> {
         let known = self.0.lock().clone();
         let (snapshot, version): (String, Option<String>) = sqlx::query_as(

@@ -6,8 +6,8 @@ use cts_store::{Archive, ArchivedRow, StoreError};
 
 use crate::{Connection, sql};
 
-/// Makes an archive of the rows that are about to be removed: those of runs that are not running, and all tasks
-/// and deletions. Makes none if nothing is removed.
+/// Makes an archive of the rows that are about to be removed: those of runs that are not running, and all tasks and
+/// deletions. Without such rows, no archive is made.
 pub async fn begin(c: &mut dyn Connection, archive: ArchiveId) -> Result<(), StoreError> {
     let begun = sql(
         "archive what is removed",
@@ -43,7 +43,7 @@ pub async fn all(c: &mut dyn Connection) -> Result<Vec<Archive>, StoreError> {
     .await
 }
 
-/// Rows of an archive after the `after`-th, in their order.
+/// Rows of an archive after position `after`, in their order.
 pub async fn rows(
     c: &mut dyn Connection,
     archive: ArchiveId,

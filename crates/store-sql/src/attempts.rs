@@ -1,4 +1,4 @@
-//! Attempts of runs, read.
+//! Reads the attempts of runs.
 
 use cts_core::RunId;
 use cts_core::runs::AttemptRecord;

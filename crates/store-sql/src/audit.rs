@@ -12,11 +12,11 @@ use crate::{Connection, integer, sql};
 
 const OPERATION: &str = "record a call";
 
-/// Forgotten at once.
+/// Maximum number of records forgotten in one statement.
 const PAGE: i64 = 5_000;
 
-/// Records the call for which something has just been changed, in the same transaction, and notes its caller at the
-/// run that it asks for.
+/// Records the call that made a change, in the transaction of the change, and notes its caller in the run that the
+/// call requests.
 pub async fn note(
     c: &mut dyn Connection,
     record: Option<&AuditRecord>,
@@ -134,7 +134,7 @@ pub async fn after(
         .await
 }
 
-/// Forgets one page of old records, and of more than `kept`.
+/// Forgets one page of old records, and of the records beyond `kept`.
 pub async fn prune(
     c: &mut dyn Connection,
     kept_for: Duration,

@@ -7,7 +7,7 @@ use cts_store::StoreError;
 
 use crate::{Connection, bytes, sql, text};
 
-/// Notes that these bundles are in use. Returns those that are not stored.
+/// Notes that these bundles are in use. Returns the bundles that are not stored.
 pub async fn keep(c: &mut dyn Connection, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {
     let stored = sql(
         "note the bundles in use",
@@ -22,7 +22,7 @@ pub async fn keep(c: &mut dyn Connection, hashes: &[Digest]) -> Result<Vec<Diges
         .collect())
 }
 
-/// Stores a bundle, once by its hash.
+/// Stores a bundle under its hash, unless it is already stored.
 pub async fn store(c: &mut dyn Connection, hash: Digest, bytes: &[u8]) -> Result<(), StoreError> {
     let stored = sql(
         "store a bundle",

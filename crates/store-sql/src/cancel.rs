@@ -1,11 +1,11 @@
-//! Runs that are cancelled.
+//! Cancelled runs.
 //!
 //! The row of the run has the order (`runs.cancel_requested_at`, `cancel_force`), by the clock of the database. Its
-//! worker receives the order by `AwaitCancel` or with a renewal, and the transaction that ends the attempt lets no
-//! other attempt follow.
+//! worker receives the order by `AwaitCancel` or with a renewal, and the transaction that ends the attempt allows no
+//! further attempt.
 //!
 //! The withheld input is in `tasks.cancelled_input`. A suspended destruction goes back to the queue, due in the year
-//! 9999, and its task shows that (`tasks.destruction_suspended_at`).
+//! 9999, and its task records the suspension (`tasks.destruction_suspended_at`).
 
 use cts_core::runs::{CancelOrder, RunStatus};
 use cts_core::{EventId, RunId};
@@ -25,7 +25,7 @@ use crate::{Connection, endings, events, requests, sql};
 
 const OPERATION: &str = "cancel a run";
 
-/// Withdraws a queued run or an open request, or orders the holder of a running one to stop it.
+/// Withdraws a queued run or an open request, or orders the holder of a running run to stop it.
 pub async fn cancel(
     c: &mut dyn Connection,
     run: RunId,
@@ -54,7 +54,7 @@ async fn target(
     c: &mut dyn Connection,
     run: RunId,
 ) -> Result<Option<(CancelTarget, i64)>, StoreError> {
-    // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
+    // Only the task of this run: with outdated statistics, Postgres could prefer to read all tasks in order.
     let (task, lock) = c.dialect().pick(
         ("tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation", ""),
         (
@@ -178,7 +178,7 @@ async fn write(
     Ok(())
 }
 
-/// Shows that the destruction of a task is suspended.
+/// Records that the destruction of a task is suspended.
 pub async fn note_suspended(c: &mut dyn Connection, task: &str) -> Result<(), StoreError> {
     let noted = sql(
         OPERATION,
@@ -189,7 +189,7 @@ pub async fn note_suspended(c: &mut dyn Connection, task: &str) -> Result<(), St
     Ok(())
 }
 
-/// A suspended destruction is due again, with all its attempts. The caller has locked the task.
+/// Makes a suspended destruction due again, with all its attempts. The caller has locked the task.
 pub(crate) async fn continue_destruction(
     c: &mut dyn Connection,
     task: &str,
@@ -213,10 +213,10 @@ pub(crate) async fn continue_destruction(
     Ok(())
 }
 
-/// Ends queued runs with an order to stop, one for each of these at most.
+/// Ends queued runs with an order to stop, at most one for each element of `each`.
 ///
-/// A scheduler of an earlier version has put them back, or they waited for another run of their task before their remote
-/// run is ended.
+/// Either a scheduler of an earlier version has put these runs back, or they waited for a different run of their task
+/// before their remote run is ended.
 pub async fn end_put_back(
     c: &mut dyn Connection,
     each: &[ExpiredLeases],
@@ -236,7 +236,7 @@ pub async fn end_put_back(
     let mut ended = Vec::new();
     for (run, ids) in put_back.into_iter().zip(each) {
         match cancel(c, run, (false, ids.event)).await {
-            // Another run of its task goes first.
+            // A different run of its task goes first.
             Ok(cancelled) if cancelled.status == RunStatus::Queued && !cancelled.suspends => {}
             Ok(cancelled) => ended.push(Requeued {
                 run,
@@ -246,14 +246,14 @@ pub async fn end_put_back(
                 holder: None,
             }),
             Err(CancelError::Store(error)) => return Err(error),
-            // Another call has ended the run in the meantime.
+            // A different call has already ended the run.
             Err(CancelError::Unknown | CancelError::Refused(_)) => {}
         }
     }
     Ok(ended)
 }
 
-/// The order to stop of a live lease, and whether its holder has taken note of it.
+/// The order to stop of a live lease, and whether its holder has received the order.
 pub async fn order_of(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -275,7 +275,7 @@ pub async fn order_of(
     order.await?.ok_or_else(|| lost(held))
 }
 
-/// The holder of the lease has taken note.
+/// Notes that the holder of the lease has received the order.
 pub async fn note(c: &mut dyn Connection, held: Held<'_>) -> Result<(), LeaseError> {
     of_lease(
         OPERATION,

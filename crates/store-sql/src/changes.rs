@@ -10,17 +10,17 @@ use cts_store::{
 
 use crate::{Connection, cancel, destruction, endings, requests, sql, tasks, terraform_states};
 
-/// A task and what it is at.
+/// A task with its activity.
 pub(crate) struct Current {
     pub(crate) task: StoredTask,
     activity: TaskActivity,
     configured: Option<String>,
 }
 
-/// Begins to create a task, and requests its run.
+/// Begins to create a task and requests its run.
 pub async fn create(c: &mut dyn Connection, task: &NewTask) -> Result<(), TaskError> {
     let name = task.spec.name();
-    // Another call may take the name between the two statements.
+    // A different call may take the name between the two statements.
     loop {
         make_way(c, name).await?;
         if tasks::insert_draft(c, task).await? {
@@ -30,7 +30,7 @@ pub async fn create(c: &mut dyn Connection, task: &NewTask) -> Result<(), TaskEr
     Ok(requests::insert(c, name, (task.run, task.kind), None).await?)
 }
 
-/// A draft without a waiter blocks nothing.
+/// Removes a draft without a waiting caller, so that it does not block the name.
 async fn make_way(c: &mut dyn Connection, name: &TaskName) -> Result<(), TaskError> {
     let lock = c.dialect().pick("", "FOR UPDATE");
     let other = sql(
@@ -56,7 +56,7 @@ async fn make_way(c: &mut dyn Connection, name: &TaskName) -> Result<(), TaskErr
     }
 }
 
-/// The task, locked until the transaction ends.
+/// Reads the task and locks it until the transaction ends.
 pub(crate) async fn current(c: &mut dyn Connection, name: &TaskName) -> Result<Current, TaskError> {
     sql(
         "read a task",
@@ -147,8 +147,10 @@ pub async fn change(
     Ok(changed)
 }
 
-/// Withdraws the applies of tasks that are declared otherwise from now on, over the API or by a file: queued
-/// ones are cancelled, a running one goes on without another attempt. Requests are refused for this `reason`.
+/// Withdraws the applies of tasks whose declaration has changed, over the API or in a file: queued applies are
+/// cancelled, a running apply goes on without a further attempt.
+///
+/// Requests are refused with this `reason`.
 pub(crate) async fn withdraw_applies(
     c: &mut dyn Connection,
     tasks: &[(&str, Withdrawal)],
@@ -190,7 +192,7 @@ pub(crate) async fn withdraw_applies(
     requests::refuse_all(c, &names, Some(RunKind::Apply), reason).await
 }
 
-/// Deletes a visible task. Returns whether it is removed already.
+/// Deletes a visible task. Returns whether the task is already removed.
 pub async fn delete(
     c: &mut dyn Connection,
     name: &TaskName,
@@ -228,8 +230,10 @@ pub async fn delete(
     }
 }
 
-/// Begins deletions: tasks with a running run are removed when it has ended and the given run, if any, has
-/// destroyed their infrastructure. The caller has locked them, and has let their queued runs with a remote run end.
+/// Begins deletions: a task with a running run is removed when the run has ended and the given run, if any, has
+/// destroyed its infrastructure.
+///
+/// The caller has locked the tasks, and has let their queued runs with a remote run end.
 pub(crate) async fn begin_deletions(
     c: &mut dyn Connection,
     names: &[&str],
@@ -258,7 +262,7 @@ pub(crate) async fn begin_deletions(
     requests::refuse_all(c, names, None, DELETED).await
 }
 
-/// Keeps the configuration from bringing the task back.
+/// Records the deletion, so that the configuration does not create the task again.
 async fn remember(
     c: &mut dyn Connection,
     task: &TaskSpec,

@@ -24,7 +24,7 @@ pub async fn begin(
     write(c, task, &check).await
 }
 
-/// Notes how the check of a task ended, if `run` is its newest.
+/// Notes the outcome of a task's check, if `run` is its newest check.
 pub async fn end(
     c: &mut dyn Connection,
     task: &TaskName,
@@ -65,7 +65,7 @@ async fn write(
     Ok(())
 }
 
-/// The newest checks of these tasks; those without one are left out.
+/// The newest checks of these tasks; tasks without a check are left out.
 pub async fn of(
     c: &mut dyn Connection,
     names: &[TaskName],

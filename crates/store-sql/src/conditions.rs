@@ -1,12 +1,12 @@
-//! Conditions about a run `r` and its task `t` that several statements have, also those of the databases' own. Macros,
-//! so that a statement stays one text that never changes.
+//! Conditions about a run `r` and its task `t` that several statements share, including statements of the single
+//! databases. Macros, so that a statement stays one constant text.
 //!
 //! An apply is not leased while its concurrency group is taken. The lease notes the group in the run, and the partial
-//! unique index `runs_one_of_group` over running runs decides between simultaneous calls: one gets the run, the other
-//! looks again.
+//! unique index `runs_one_of_group` over running runs decides between simultaneous calls: one call gets the run, the
+//! other call searches again.
 
-/// Condition that another task has the concurrency group of the task, or a remote run of that task keeps it. Two remote
-/// runs of a group do not wait for each other.
+/// Condition that a run of a different task has the concurrency group of the task, or that a remote run of that task
+/// keeps the group. Two remote runs of a group do not wait for each other.
 #[macro_export]
 macro_rules! group_is_taken {
     () => {
@@ -17,7 +17,7 @@ macro_rules! group_is_taken {
     };
 }
 
-/// Condition that the Terraform state of the task was refused, and nothing decides about it yet.
+/// Condition that the Terraform state of the task was refused, and no decision about it exists yet.
 #[macro_export]
 macro_rules! state_is_refused {
     () => {
@@ -27,7 +27,7 @@ macro_rules! state_is_refused {
 }
 
 /// Condition that the run waits for a decision about the Terraform state of the task. Workers that name a previous
-/// backend may take it all the same (`acquire`).
+/// backend may lease the run nevertheless (`acquire`).
 #[macro_export]
 macro_rules! waits_for_decision {
     () => {
@@ -41,10 +41,10 @@ macro_rules! waits_for_decision {
     };
 }
 
-/// Condition that a remote run may still change something that no other run than `r` follows.
+/// Condition that a remote run may still change something, and that no run except `r` follows it.
 ///
-/// It is the one of the run, or the newest one of the task, as long as the task runs on a server. As
-/// `cts_core::RemoteRun::is_open`; the records are JSON as this program writes it.
+/// The remote run is that of the run, or the newest of the task while the task runs on a server. Same rule as
+/// `cts_core::RemoteRun::is_open`; the records are JSON as written by this program.
 #[macro_export]
 macro_rules! has_open_remote {
     () => {

@@ -1,4 +1,4 @@
-//! Task blocks of the members' files, and the ones in force.
+//! Task blocks of the members' files, and the configuration in force.
 
 use std::time::Duration;
 
@@ -13,10 +13,11 @@ use crate::{Connection, integer, sql, text};
 
 const OPERATION: &str = "register a configuration";
 
-/// Key of the advisory lock of registering members: one at a time, so that the last sees all others.
+/// Key of the advisory lock of registering members: members register one at a time, so that the last member sees all
+/// others.
 const LOCK: i64 = 0x6374_735f_636f_6e66;
 
-/// Registers the configuration of a member, and puts one in force if that is decided.
+/// Registers the configuration of a member, and puts a configuration in force if the decision requires that.
 pub async fn register(
     c: &mut dyn Connection,
     member: &Member,
@@ -39,8 +40,8 @@ pub async fn register(
     Ok(Registered { verdict, number })
 }
 
-/// Puts a configuration in force if none is in force, or to `replace` the one that is. Returns the one in
-/// force then.
+/// Puts a configuration in force if no configuration is in force, or, with `replace`, in any case. Returns the
+/// configuration in force afterwards.
 pub async fn adopt(
     c: &mut dyn Connection,
     member: &Member,
@@ -58,7 +59,7 @@ pub async fn adopt(
     adopted.ok_or_else(|| not_encoded("what was written cannot be read"))
 }
 
-/// Puts a configuration in force if the one in force is the one that it was compared with.
+/// Puts a configuration in force, if the present one is the one that it was compared with.
 pub async fn apply(
     c: &mut dyn Connection,
     wanted: &AppliedConfiguration,
@@ -97,7 +98,7 @@ pub async fn apply(
     Ok(Some(number))
 }
 
-/// Waits for other members that register, and returns the time.
+/// Waits until no other member registers, and returns the time.
 async fn alone(c: &mut dyn Connection) -> Result<i64, StoreError> {
     sql(
         OPERATION,
@@ -114,7 +115,7 @@ async fn alone(c: &mut dyn Connection) -> Result<i64, StoreError> {
     .await
 }
 
-/// Returns when this incarnation has registered these task blocks first.
+/// Returns when this incarnation first registered these task blocks.
 async fn note(
     c: &mut dyn Connection,
     member: &Member,
@@ -151,7 +152,7 @@ async fn note(
     .await
 }
 
-/// The other members that were seen after `since`.
+/// The other members seen after `since`.
 async fn others(
     c: &mut dyn Connection,
     member: &Member,
@@ -250,7 +251,7 @@ pub async fn in_force(c: &mut dyn Connection) -> Result<Option<ConfigurationInFo
     Ok(in_force.await?.flatten())
 }
 
-/// The configurations of the members that were seen within the last `within`, by id.
+/// The configurations of the members seen within the last `within`, by id.
 pub async fn all(
     c: &mut dyn Connection,
     within: Duration,
@@ -279,7 +280,7 @@ pub async fn all(
     .await
 }
 
-/// Opaque version, which changes whenever a configuration was registered or put in force.
+/// Opaque version. Changes whenever a configuration is registered or put in force.
 pub async fn version(c: &mut dyn Connection) -> Result<String, StoreError> {
     sql(
         "read the version of the configurations",

@@ -1,4 +1,4 @@
-//! The tasks of the configuration, and a storage without any.
+//! The tasks of the configuration, and resets of the storage.
 
 use cts_core::{TaskName, TaskSpec, Withdrawal};
 use cts_store::configured::{self, Configured, Declarations, RECONFIGURED, StoredDeclaration};
@@ -10,11 +10,11 @@ use crate::{Connection, changes, endings, sql, tasks};
 
 const OPERATION: &str = "store the configured tasks";
 
-/// Sets a longer time limit, for statements that are as large as the configuration.
+/// Sets a longer time limit, for statements whose size grows with the configuration.
 const LONG: &str =
     "-- replace_config_tasks, reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'";
 
-/// Reads the tasks of a configuration into the store.
+/// Brings the tasks of a configuration into the store.
 pub async fn replace_config_tasks(
     c: &mut dyn Connection,
     specs: &[TaskSpec],
@@ -73,7 +73,7 @@ pub async fn replace_config_tasks(
     Ok(unfinished)
 }
 
-/// Locks every task, for statements about all of them.
+/// Locks all tasks, for statements that concern all of them.
 async fn lock_all(c: &mut dyn Connection) -> Result<(), StoreError> {
     for statement in [
         LONG,
@@ -84,8 +84,8 @@ async fn lock_all(c: &mut dyn Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Cancels queued runs that no lease takes, and runs that earlier versions have left in the queue of disabled
-/// tasks.
+/// Cancels queued runs of disabled tasks: runs that are never leased, and runs that earlier versions left in the
+/// queue.
 async fn cancel_of_disabled(c: &mut dyn Connection) -> Result<(), StoreError> {
     sql(
         OPERATION,
@@ -101,9 +101,10 @@ async fn cancel_of_disabled(c: &mut dyn Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes tasks that are no longer configured, and moves API tasks after the configured ones. Returns the
-/// tasks that are still being deleted. A destruction that the API has begun goes on without its declaration, and is
-/// not among them.
+/// Removes tasks that are no longer configured, and moves API tasks after the configured tasks.
+///
+/// Returns the tasks that are still being deleted, except tasks whose destruction the API began: that goes on without
+/// a declaration.
 async fn remove_others(
     c: &mut dyn Connection,
     specs: &[TaskSpec],
@@ -159,7 +160,7 @@ async fn remove_others(
     Ok(deleting)
 }
 
-/// Reads the declarations of all stored tasks, and of those that the API has deleted.
+/// Reads the declarations of all stored tasks, and of the tasks that the API deleted.
 pub(crate) async fn declarations(c: &mut dyn Connection) -> Result<Declarations, StoreError> {
     let stored = sql(
         OPERATION,
@@ -176,7 +177,7 @@ pub(crate) async fn declarations(c: &mut dyn Connection) -> Result<Declarations,
     Ok(Declarations::new(stored, deleted))
 }
 
-/// Begins a reset: locks the tasks, and cancels what is queued.
+/// Begins a reset: locks the tasks and cancels their queued runs.
 pub async fn begin_reset(c: &mut dyn Connection) -> Result<(), StoreError> {
     lock_all(c).await?;
     endings::begin(c, (endings::ALL, &[]), endings::Reason::Withdrawn).await?;
@@ -191,8 +192,8 @@ pub async fn begin_reset(c: &mut dyn Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes all tasks but those with a running run, which are being deleted from now on, and the ended runs if
-/// `with_runs`.
+/// Removes all tasks, and the ended runs if `with_runs`. Tasks with a running run stay and are being deleted from now
+/// on.
 pub async fn reset(
     c: &mut dyn Connection,
     with_runs: bool,

@@ -20,7 +20,7 @@ impl Row {
 }
 
 impl fmt::Debug for Row {
-    /// Shows nothing of the row, which may hold secrets.
+    /// Hides the row, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Row")
     }
@@ -48,17 +48,17 @@ impl Columns for Row {
     }
 }
 
-/// A connection that runs one statement after the other, in a transaction of its owner or without one.
+/// A connection that runs one statement after the other, inside or outside a transaction of its owner.
 ///
-/// The error of a method is the driver's own. A dropped future leaves the connection to its owner, which
-/// rolls the transaction back or closes the connection.
+/// The error of a method is the driver's error. A dropped future leaves the connection to its owner, which rolls the
+/// transaction back or closes the connection.
 #[async_trait]
 pub trait Connection: Send {
     /// The kind of database.
     fn dialect(&self) -> Dialect;
 
-    /// The time in microseconds since 1970, where it is an argument of statements; `None` if the database has
-    /// a clock of its own.
+    /// The time in microseconds since 1970, if the time is an argument of statements; `None` if the database has its
+    /// own clock.
     fn now(&self) -> Option<i64>;
 
     /// Runs a statement and returns the number of affected rows.

@@ -1,4 +1,4 @@
-//! Databases: how calls get their connections, and the calls that each database makes in its own way.
+//! Databases: how calls get their connections, and the calls that each database implements itself.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,61 +18,61 @@ use crate::server_log::ServerLog;
 /// Kind of work of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// Statements that only read, each for itself.
+    /// Independent statements that only read.
     Read,
-    /// One statement that writes. It needs a transaction only in SQLite.
+    /// A single statement that writes. Only SQLite needs a transaction for it.
     Statement,
     /// Statements that write all or nothing.
     Transaction,
 }
 
-/// The failures that a commit outlives. Commits to Postgres outlive all of them.
+/// Failures that a commit survives. Commits to Postgres survive all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process. A power cut may take the last of these commits.
+    /// The end of the process. A power cut may undo the last of these commits.
     Process,
-    /// A power cut: the commit returns when it is on the disk, with every commit before it.
+    /// A power cut: the commit returns when it and all earlier commits are on the disk.
     PowerCut,
 }
 
-/// How long a call takes.
+/// Expected duration of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// Its work is limited.
+    /// The work is limited.
     Short,
-    /// Its work grows with the configuration or the history.
+    /// The work grows with the configuration or the history.
     Long,
 }
 
-/// How a call has ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// With its answer.
+    /// The call returned its result.
     Done,
-    /// With an error that is not the database's, or after a collision. The connection is usable.
+    /// The call failed with an error that is not the database's, or collided. The connection is usable.
     Undone,
-    /// By a failure of the database, or not in time. The state of the connection is unknown.
+    /// The database failed, or the call timed out. The state of the connection is unknown.
     Unknown,
 }
 
-/// The connections of a database at one moment.
+/// The connections of a database at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Connections {
-    /// The most that may be open.
+    /// Maximum number of open connections.
     pub most: u64,
     /// Open connections.
     pub open: u64,
-    /// Open ones without a call.
+    /// Open connections without a call.
     pub idle: u64,
 }
 
-/// A connection during one call. Dropped, it is closed or rolled back.
+/// A connection during one call. Dropping it closes the connection or rolls its transaction back.
 #[async_trait]
 pub trait Session: Connection {
     /// Commits, if the session is a transaction.
     async fn commit(&mut self) -> Result<(), StoreError>;
 
-    /// Ends the use of the connection. After that nothing of an undone call holds a lock.
+    /// Ends the use of the connection. Afterwards an undone call holds no locks.
     async fn end(self: Box<Self>, outcome: Outcome);
 }
 
@@ -86,7 +86,7 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
         durability: Durability,
     ) -> Result<Box<dyn Session>, StoreError>;
 
-    /// Time limit of a call that has its connection.
+    /// Time limit of a call after it has got its connection.
     fn limit(&self, length: Length) -> Duration;
 
     /// The name of the kind of database in the semantic conventions of OpenTelemetry.
@@ -95,18 +95,18 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
     /// The connections for calls.
     fn connections(&self) -> Connections;
 
-    /// The server, in words that begin a sentence; `None` for a file of this process.
+    /// The server, as the subject of a sentence; `None` for a file of this process.
     fn server(&self) -> Option<String> {
         None
     }
 
-    /// Notes in this log what connections outside of calls find out about the server.
+    /// Passes the log in which connections outside of calls note the reachability of the server.
     fn log_outages(&self, _log: ServerLog) {}
 
-    /// Closes the connections, after the calls in progress.
+    /// Closes the connections after the calls in progress.
     async fn close(&self);
 
-    /// As [`Store::lead`](cts_store::Store::lead).
+    /// See [`Store::lead`](cts_store::Store::lead).
     async fn lead(
         &self,
         member: &Member,
@@ -114,43 +114,43 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError>;
 
-    /// As [`Store::resign`](cts_store::Store::resign).
+    /// See [`Store::resign`](cts_store::Store::resign).
     async fn resign(&self, member: &Member) -> Result<(), StoreError>;
 
-    /// As [`Store::reset_tasks`](cts_store::Store::reset_tasks).
+    /// See [`Store::reset_tasks`](cts_store::Store::reset_tasks).
     async fn reset_tasks(
         &self,
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<PendingDeletions, LeaderError>;
 
-    /// As [`Store::version`](cts_store::Store::version).
+    /// See [`Store::version`](cts_store::Store::version).
     async fn version(&self) -> Result<String, StoreError>;
 
-    /// As [`Store::enqueue`](cts_store::Store::enqueue).
+    /// See [`Store::enqueue`](cts_store::Store::enqueue).
     async fn enqueue(
         &self,
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError>;
 
-    /// As [`Store::acquire`](cts_store::Store::acquire).
+    /// See [`Store::acquire`](cts_store::Store::acquire).
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
-    /// As [`Store::complete`](cts_store::Store::complete).
+    /// See [`Store::complete`](cts_store::Store::complete).
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
-    /// As [`Store::reap`](cts_store::Store::reap).
+    /// See [`Store::reap`](cts_store::Store::reap).
     async fn reap(
         &self,
         leader: LeaderEpoch,
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError>;
 
-    /// As [`Store::prune`](cts_store::Store::prune).
+    /// See [`Store::prune`](cts_store::Store::prune).
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
-    /// As [`Store::append_log`](cts_store::Store::append_log).
+    /// See [`Store::append_log`](cts_store::Store::append_log).
     async fn append_log(
         &self,
         run: RunId,
@@ -159,22 +159,22 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError>;
 
-    /// As [`Housekeeping::log_space`](cts_store::Housekeeping::log_space).
+    /// See [`Housekeeping::log_space`](cts_store::Housekeeping::log_space).
     async fn log_space(&self) -> Result<u64, StoreError>;
 
-    /// As [`Housekeeping::remove_logs`](cts_store::Housekeeping::remove_logs).
+    /// See [`Housekeeping::remove_logs`](cts_store::Housekeeping::remove_logs).
     async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
 
-    /// As [`Store::publish`](cts_store::Store::publish).
+    /// See [`Store::publish`](cts_store::Store::publish).
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 
-    /// As [`Store::listen`](cts_store::Store::listen).
+    /// See [`Store::listen`](cts_store::Store::listen).
     async fn listen(&self) -> Result<Option<HintStream>, StoreError>;
 }
 
 /// Errors that may come from the store.
 pub trait Failure {
-    /// The store's own failure, if it is one.
+    /// The failure of the store itself, if this error is such a failure.
     fn store(&self) -> Option<&StoreError>;
 }
 
@@ -200,7 +200,7 @@ macro_rules! failure {
 
 failure!(LeaseError, LeaderError, CancelError, TaskError);
 
-/// How a call has ended.
+/// Outcome of a call.
 pub fn outcome<T>(answer: &Result<Result<T, impl Failure>, Elapsed>) -> Outcome {
     match answer {
         Ok(Ok(_)) => Outcome::Done,
@@ -209,7 +209,7 @@ pub fn outcome<T>(answer: &Result<Result<T, impl Failure>, Elapsed>) -> Outcome 
     }
 }
 
-/// The error of a call that did not end in time.
+/// The error of a call that timed out.
 pub fn late(elapsed: Elapsed) -> StoreError {
     StoreError::Database {
         operation: "answer in time",
@@ -217,7 +217,7 @@ pub fn late(elapsed: Elapsed) -> StoreError {
     }
 }
 
-/// As [`late`], of a server: it counts as unreachable.
+/// [`late`] for a server, which then counts as unreachable.
 pub fn unanswered(elapsed: Elapsed) -> StoreError {
     StoreError::Unreachable {
         operation: "answer in time",
@@ -225,7 +225,7 @@ pub fn unanswered(elapsed: Elapsed) -> StoreError {
     }
 }
 
-/// Whether the database itself has failed; a refused call is not such a failure.
+/// Whether the database itself failed; a refused call does not count.
 fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
     let failure = answer.as_ref().err().and_then(Failure::store);
     matches!(
@@ -236,8 +236,8 @@ fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
 
 /// Whether Postgres has undone the call because it collided with a second call.
 ///
-/// Signs are a serialization failure, a deadlock, and one of the unique indexes that are the safety net. Nothing
-/// of the call has happened, so it can be repeated.
+/// Signs are a serialization failure, a deadlock, and a violation of one of the unique indexes that are the safety
+/// net. The call has had no effect, so it can be repeated.
 pub fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
     let Err(failure) = answer else { return false };
     let Some(StoreError::Database { source, .. }) = failure.store() else {

@@ -11,7 +11,7 @@ use crate::{Connection, changes, sql, tasks};
 /// removing inputs without a reference.
 pub const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
-/// Queues a plan of the destruction of a ready task; `false` if it has nothing to destroy.
+/// Queues a plan of the destruction of a ready task; `false` if nothing exists to be destroyed.
 pub async fn plan(c: &mut dyn Connection, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
     if changes::current(c, name).await?.task.phase == TaskPhase::Deleting {
         return Err(TaskError::Deleting);
@@ -19,8 +19,10 @@ pub async fn plan(c: &mut dyn Connection, name: &TaskName, run: RunId) -> Result
     Ok(queue(c, name.as_str(), RunKind::DestroyPlan, run).await?)
 }
 
-/// Queues the run that destroys the infrastructure of a task that is being deleted. Without anything to
-/// destroy the task is removed. Nothing else of it may be running, and the caller has locked it.
+/// Queues the run that destroys the infrastructure of a task in deletion; without infrastructure to destroy, the task
+/// is removed.
+///
+/// No other run of the task may be running, and the caller has locked the task.
 pub async fn begin(c: &mut dyn Connection, name: &str, run: RunId) -> Result<bool, StoreError> {
     let queued = queue(c, name, RunKind::Destroy, run).await?;
     if !queued {
@@ -29,9 +31,11 @@ pub async fn begin(c: &mut dyn Connection, name: &str, run: RunId) -> Result<boo
     Ok(queued)
 }
 
-/// Queues a run with the input of the newest run that has applied, or may have: a leased one that did not
-/// succeed may have changed anything. Ids of runs are from the clocks of several processes, so the times of
-/// leases order them. A destruction keeps the settings of that run until the leader assigns their successor.
+/// Queues a run with the input of the newest run that applied or may have applied: a leased run that did not succeed
+/// may have changed anything.
+///
+/// Ids of runs are made by the clocks of several processes, so the times of leases order the runs. A destruction
+/// keeps the settings of that run until the leader assigns their successor.
 async fn queue(
     c: &mut dyn Connection,
     name: &str,
@@ -69,7 +73,7 @@ async fn queue(
     Ok(queued.bind(kind == RunKind::DestroyPlan).execute(c).await? == 1)
 }
 
-/// Queues destructions that are not queued yet, but for tasks of which a remote run is being ended. Called when no run
+/// Queues destructions that are not queued yet, except for tasks whose remote run is being ended. Called while no run
 /// is leased.
 pub async fn begin_all(c: &mut dyn Connection) -> Result<(), StoreError> {
     let lock = c.dialect().pick("", "FOR UPDATE");

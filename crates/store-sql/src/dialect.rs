@@ -1,18 +1,18 @@
-//! The differences between the texts of statements.
+//! The differences between the SQL texts of the databases.
 
 use std::borrow::Cow;
 
 /// A kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// One writer, so rows are not locked. Lists are JSON, and the time is an argument.
+    /// A single writer, so rows are not locked. Lists are JSON, and the time is an argument.
     Sqlite,
-    /// Many writers, which lock rows. The time is the database's.
+    /// Several writers, which lock rows. The time is the database's.
     Postgres,
 }
 
 impl Dialect {
-    /// A text of its own for each database, where they have no common one.
+    /// Selects the text for this database, if no common text exists.
     pub const fn pick<T: Copy>(self, sqlite: T, postgres: T) -> T {
         match self {
             Self::Sqlite => sqlite,

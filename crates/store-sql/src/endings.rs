@@ -1,14 +1,14 @@
 //! Runs that end once their remote run has ended ([`cts_core::runs::becomes_ending`]).
 //!
-//! An ending is a running run whose holder is empty, so that all rules about running runs hold for it: nothing else of
-//! its task is leased, a newer input waits, and the task stays. Its lease counts as expired from the beginning: a
-//! scheduler of an earlier version takes that lease back, and ends the run as it ever did.
+//! An ending is a running run whose holder is empty, so that all rules about running runs apply: no other run of its
+//! task is leased, a newer input waits, and the task stays. Its lease counts as expired from the beginning: a
+//! scheduler of an earlier version takes that lease back and ends the run by the rules of that version.
 //!
-//! While another run of its task is running, a run that is to become an ending stays queued with an order to stop, so
-//! that no worker takes it. It becomes an ending when that other run has ended.
+//! While a different run of its task is running, a run that is to become an ending stays queued with an order to
+//! stop, so that no worker leases it. It becomes an ending when that other run has ended.
 //!
-//! The store completes the cancel, the disabling or the deletion when the remote run has ended. An attempt that ends
-//! before that leaves an ending again.
+//! The store completes the cancellation, the disabling or the deletion when the remote run has ended. An attempt that
+//! ends earlier leaves an ending again.
 
 use std::time::Duration;
 
@@ -23,17 +23,19 @@ use crate::{Connection, sql};
 
 const OPERATION: &str = "end remote runs";
 
-/// The reason why queued runs are to end.
+/// The reason for which queued runs end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// A person cancels them, with an event at the end.
+    /// An operator cancels the runs, with an event at the end.
     Cancelled,
-    /// Their task is disabled or deleted.
+    /// The tasks of the runs are disabled or deleted.
     Withdrawn,
 }
 
-/// Lets the queued runs with an open remote run among these end: they become endings, or wait for another run of their
-/// task. The `condition` is about a run `r` and its task `t`, with the list as `$1`. The caller has locked the tasks.
+/// Lets the queued runs with an open remote run that meet the `condition` end: they become endings, or wait for a
+/// different run of their task.
+///
+/// The `condition` is about a run `r` and its task `t`, with the list as `$1`. The caller has locked the tasks.
 pub(crate) async fn begin(
     c: &mut dyn Connection,
     (condition, names): (&'static str, &[&str]),
@@ -60,18 +62,21 @@ pub(crate) async fn begin(
 /// Condition of [`begin`]: the runs of these tasks.
 pub(crate) const OF_TASKS: &str = "r.task_name {in $1}";
 
-/// Condition of [`begin`]: the runs that apply of those among these tasks that are disabled. A task with another declaration
-/// ends the remote run with its next run, if it has a worker for that: it may have another driver now.
+/// Condition of [`begin`]: the applying runs of the disabled tasks among these tasks.
+///
+/// A task whose declaration changed ends the remote run with its next run, if that has a suitable worker: the task
+/// may have a different driver now.
 pub(crate) const OF_DISABLED: &str = "r.task_name {in $1} AND r.kind = 'apply' AND NOT t.enabled";
 
 /// Condition of [`begin`], without a list: all runs.
 pub(crate) const ALL: &str = "$1 IS NOT NULL";
 
-/// Condition of [`begin`], without a list: the runs whose callers are dead when no other process lives.
+/// Condition of [`begin`], without a list: the runs whose callers are dead if no other process lives.
 pub(crate) const OF_DEAD_CALLERS: &str =
     "(r.kind <> 'apply' OR r.no_retry) AND r.destroys IS DISTINCT FROM 'apply' AND $1 IS NOT NULL";
 
-/// Makes endings of queued runs that are to become endings, and whose tasks are free by now. Returns the tasks.
+/// Turns queued runs that are to become endings into endings, if no other run of their task is running. Returns their
+/// tasks.
 async fn promote(
     c: &mut dyn Connection,
     (condition, names): (&'static str, &[&str]),
@@ -106,14 +111,14 @@ async fn promote(
     Ok(promoted)
 }
 
-/// Makes an ending of the queued run of a task that waited for another run, which has ended; `false` without one. The
-/// caller has locked the task.
+/// Turns the queued run of a task that waited for a different, ended run into an ending; `false` without such a run.
+/// The caller has locked the task.
 pub async fn after_other(c: &mut dyn Connection, task: &str) -> Result<bool, StoreError> {
     let promoted = promote(c, (OF_TASKS, &[task])).await?;
     Ok(!promoted.is_empty())
 }
 
-/// Keeps the tasks of endings from other runs.
+/// Keeps other runs away from the tasks of endings.
 async fn occupy(c: &mut dyn Connection, names: &[String]) -> Result<(), StoreError> {
     if names.is_empty() {
         return Ok(());
@@ -130,7 +135,7 @@ async fn occupy(c: &mut dyn Connection, names: &[String]) -> Result<(), StoreErr
     .await
 }
 
-/// The attempt at a run has ended, and a worker is to end its remote run after this time.
+/// Records the end of an attempt at a run whose remote run a worker ends after this time.
 pub async fn put(
     c: &mut dyn Connection,
     end: &AttemptEnd<'_>,
@@ -155,8 +160,8 @@ pub async fn put(
         .await
 }
 
-/// Keeps what a dead worker was to end: running runs that end without a further attempt become endings. The caller has
-/// locked the tasks.
+/// Keeps the remote runs that dead workers were to end: running runs that end without a further attempt become
+/// endings. The caller has locked the tasks.
 pub(crate) async fn keep(c: &mut dyn Connection) -> Result<(), StoreError> {
     let kept = sql(
         OPERATION,
@@ -235,7 +240,7 @@ pub(crate) async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>,
         .await
 }
 
-/// Groups of endings that were due for some time and that no worker takes.
+/// Groups of endings that have been due for some time and that no worker leases.
 pub(crate) async fn waiting(
     c: &mut dyn Connection,
     due_for: Duration,

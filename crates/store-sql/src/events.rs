@@ -1,4 +1,4 @@
-//! Events, and the states of tasks that follow from the newest ones.
+//! Events, and the states of tasks that result from the newest events.
 
 use cts_core::{EVENTS_KEPT, Event, EventConfig, TaskCheck, TaskName, TaskStatus};
 use cts_store::cell::encoded;
@@ -31,7 +31,7 @@ pub async fn store(c: &mut dyn Connection, event: &Event) -> Result<(), StoreErr
     Ok(())
 }
 
-/// The states of all visible tasks by name, or of those with one status.
+/// The states of all visible tasks by name, or only of the tasks with this status.
 pub async fn states(
     c: &mut dyn Connection,
     status: Option<TaskStatus>,
@@ -41,7 +41,7 @@ pub async fn states(
     Ok(states)
 }
 
-/// The states of the visible tasks among these, by name.
+/// The states of the visible tasks with these names, by name.
 pub async fn states_of(
     c: &mut dyn Connection,
     names: &[TaskName],
@@ -113,7 +113,7 @@ pub async fn state(
     Ok(folded(rows, ticks).pop())
 }
 
-/// A task, and one of its events of runs with its position.
+/// A task, and one event of its runs with the position of the event.
 type StateRow = (TaskState, Option<(i64, Event)>);
 
 fn state_with_event(row: &dyn Columns) -> Result<StateRow, StoreError> {
@@ -139,7 +139,7 @@ fn state_with_event(row: &dyn Columns) -> Result<StateRow, StoreError> {
     Ok((state, event))
 }
 
-/// Error of the newest check. Once a task is enabled, its check says nothing any more.
+/// Error of the newest check. Ignored once a task is enabled.
 fn check_error(task: &Fields<'_>) -> Result<Option<String>, StoreError> {
     if task.flag("enabled")? {
         return Ok(None);
@@ -148,7 +148,7 @@ fn check_error(task: &Fields<'_>) -> Result<Option<String>, StoreError> {
     Ok(check.and_then(|check| check.error().map(str::to_owned)))
 }
 
-/// The rows of a task follow each other, and both are sorted by task.
+/// Combines the rows of each task, which are consecutive; both lists are sorted by task.
 fn folded(rows: Vec<StateRow>, ticks: Vec<TickEvent>) -> Vec<TaskState> {
     let mut states: Vec<(TaskState, Vec<(i64, Event)>)> = Vec::new();
     for (state, event) in rows {

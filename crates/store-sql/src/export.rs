@@ -1,4 +1,4 @@
-//! Reading a whole database, also to move its rows into another one.
+//! Reads a whole database, also to move its rows into a different database.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::page::Page;
 use crate::tables::{TABLES, Table};
 use crate::{Connection, Row, archive, failed_to, restored, sql};
 
-/// Number of rows that move of each table, by its name.
+/// Number of moved rows of each table, by its name.
 pub type Counts = Vec<(&'static str, u64)>;
 
-/// A connection whose rows are read one after the other, without keeping them.
+/// A connection that streams rows without buffering them.
 #[async_trait]
 pub trait Stream: Connection + fmt::Debug {
     /// Runs a statement without arguments.
@@ -29,7 +29,7 @@ pub trait Stream: Connection + fmt::Debug {
     async fn close(self: Box<Self>) -> Result<(), sqlx::Error>;
 }
 
-/// Reads one state of a database, however long it takes, and changes nothing.
+/// Reads one consistent state of a database, however long that takes, and changes nothing.
 #[derive(Debug)]
 pub struct SqlExport {
     connection: Box<dyn Stream>,
@@ -45,12 +45,13 @@ impl SqlExport {
         }
     }
 
-    /// Whether the last commits may be missing: then [no input counts as applied](crate::restored::NOTHING_APPLIED).
+    /// Whether the last commits may be missing: in that case [no input counts as
+    /// applied](crate::restored::NOTHING_APPLIED).
     pub const fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
-    /// Number of rows that move.
+    /// Number of rows to move.
     pub async fn counts(&mut self) -> Result<Counts, StoreError> {
         let counts = counted().map(|table| {
             let Table { name, moving, .. } = table;
@@ -69,7 +70,7 @@ impl SqlExport {
         counts.await
     }
 
-    /// The rows of a table that move, page by page, so that the size of a table does not matter for memory.
+    /// The rows of a table to move, page by page, so that memory does not grow with the size of the table.
     pub fn pages(&mut self, table: &'static Table) -> BoxStream<'_, Result<Page, StoreError>> {
         let failed = failed_to(self.operation());
         let rows = self.connection.stream(select(table).into());
@@ -86,7 +87,7 @@ impl SqlExport {
         pages.boxed()
     }
 
-    /// The ready tasks as they were declared last.
+    /// The ready tasks as last declared.
     pub async fn declared(&mut self) -> Result<DeclaredTasks, StoreError> {
         let operation = self.operation();
         let c = &mut *self.connection;
@@ -114,12 +115,12 @@ impl SqlExport {
         })
     }
 
-    /// As [`Store::archives`](cts_store::Store::archives); also during writes.
+    /// See [`Store::archives`](cts_store::Store::archives); also during writes.
     pub async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
         archive::all(&mut *self.connection).await
     }
 
-    /// As [`Store::archived_rows`](cts_store::Store::archived_rows); also during writes.
+    /// See [`Store::archived_rows`](cts_store::Store::archived_rows); also during writes.
     pub async fn archived_rows(
         &mut self,
         archive: ArchiveId,
@@ -149,7 +150,6 @@ impl SqlExport {
     }
 }
 
-/// Operation of errors about rows.
 const OPERATION: &str = "read the database";
 
 /// The tables whose rows are counted.

@@ -1,4 +1,4 @@
-//! Facts that are shown of tasks, read for the tasks that have changed (docs/rest.md#overview).
+//! Reads the shown facts of the tasks that have changed (docs/rest.md#overview).
 
 use std::collections::HashMap;
 
@@ -13,8 +13,9 @@ pub async fn changed(
     c: &mut dyn Connection,
     after: Option<&str>,
 ) -> Result<ChangedTasks, StoreError> {
-    // Each row has the position and the number; without a change it is the only one. A database that was restored on
-    // another server may have transactions of the future, which would count as changes in each look.
+    // Each row has the position and the number of tasks; without a changed task, a single row has only these two. A
+    // database that was restored on a different server may have transactions of the future, which would count as
+    // changes in each call.
     let text = c.dialect().pick(
         "-- changed_tasks
         SELECT now.position, now.tasks, v.task_name

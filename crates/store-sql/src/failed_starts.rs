@@ -9,8 +9,8 @@ use crate::{Connection, checks, sql};
 
 const OPERATION: &str = "fail a run";
 
-/// Ends a run that this transaction has queued. An apply of an existing task ends with an event, and leaves nothing that
-/// counts as applied, as if it had been leased. The caller has locked the task.
+/// Ends a run that this transaction has queued. An apply of an existing task ends with an event, and no input counts
+/// as applied afterwards, as if the run had been leased. The caller has locked the task.
 pub async fn end(
     c: &mut dyn Connection,
     request: &EnqueueRequest,

@@ -1,4 +1,4 @@
-//! When housekeeping was done last, and leases that were lost.
+//! The time of the last housekeeping, and lost leases.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{Connection, sql};
 
 const OPERATION: &str = "note when old runs are forgotten";
 
-/// Reads when housekeeping was done last.
+/// Reads the time of the last housekeeping.
 pub async fn last(c: &mut dyn Connection) -> Result<LastHousekeeping, StoreError> {
     let begun = sql(
         OPERATION,
@@ -32,7 +32,7 @@ pub async fn last(c: &mut dyn Connection) -> Result<LastHousekeeping, StoreError
     .await
 }
 
-/// Notes that housekeeping is done.
+/// Notes the end of housekeeping.
 pub async fn end(c: &mut dyn Connection, logs_warned: bool) -> Result<(), StoreError> {
     let ended = sql(
         OPERATION,
@@ -55,7 +55,7 @@ pub async fn note_lost(c: &mut dyn Connection, run: Option<RunId>) -> Result<(),
     Ok(())
 }
 
-/// Forgets drafts of requests without a waiter.
+/// Forgets drafts whose requests have no waiting caller.
 pub async fn forget_drafts(c: &mut dyn Connection) -> Result<(), StoreError> {
     for text in [
         "-- prune: drafts
@@ -69,7 +69,7 @@ pub async fn forget_drafts(c: &mut dyn Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Forgets leases that were lost longer than `age` ago.
+/// Forgets leases that were lost more than `age` ago.
 pub async fn forget_lost_leases(c: &mut dyn Connection, age: Duration) -> Result<(), StoreError> {
     let forgotten = sql(
         "forget lost leases",
@@ -79,7 +79,7 @@ pub async fn forget_lost_leases(c: &mut dyn Connection, age: Duration) -> Result
     Ok(())
 }
 
-/// The leases that the task of this run has lost, newest first.
+/// The lost leases of the task of this run, newest first.
 pub async fn lost_leases(c: &mut dyn Connection, run: RunId) -> Result<Vec<LostLease>, StoreError> {
     sql(
         "read lost leases",

@@ -1,4 +1,4 @@
-//! Frozen inputs and their contents, as they are stored.
+//! Stored inputs and their contents.
 
 use std::collections::HashSet;
 
@@ -45,12 +45,12 @@ pub fn stored(row: &dyn Columns) -> Result<StoredInput, StoreError> {
     Ok(StoredInput::OnePiece(bytes))
 }
 
-/// The inputs of the running or else the last successful applies of these tasks.
+/// The inputs of the running applies of these tasks; without a running apply, of the last successful one.
 pub async fn applied(
     c: &mut dyn Connection,
     names: &[TaskName],
 ) -> Result<Vec<(TaskName, Digest)>, StoreError> {
-    // Each in the order of the index of its database.
+    // Each text follows the order of the index of its database.
     let ended = c.dialect().pick(
         "r.status IN ('succeeded', 'failed', 'cancelled') AND (r.status = 'cancelled') = 0",
         "r.status IN ('succeeded', 'failed')",
@@ -85,7 +85,7 @@ pub async fn applied(
     .await
 }
 
-/// Reads the contents among these that are stored.
+/// Reads the stored contents with these hashes.
 pub async fn contents(
     c: &mut dyn Connection,
     hashes: &[Digest],
@@ -105,7 +105,7 @@ pub fn content(row: &dyn Columns) -> Result<Content, StoreError> {
         .content(row.text("encoding")?, row.bytes("content")?)
 }
 
-/// Returns the hashes of these contents that are stored.
+/// Returns which of these hashes belong to stored contents.
 pub async fn known(
     c: &mut dyn Connection,
     hashes: &[Digest],

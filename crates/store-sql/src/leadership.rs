@@ -1,6 +1,6 @@
-//! The leader, the fence by which only the leader writes in its name, and the members.
+//! The leader, the fence that lets only the leader write in its name, and the members.
 //!
-//! The leadership is one row: holder, its incarnation, epoch, and expiry in the time of the database.
+//! The leadership is one row: holder, its incarnation, epoch, and expiry in database time.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
 
 use crate::{Connection, sql};
 
-/// An entry that lies further in the future than this was written by a clock that was ahead.
+/// Maximum distance of an entry in the future; an entry beyond that was written by a clock that was ahead.
 pub const DOUBT: Duration = Duration::from_mins(1);
 
 /// Key of the advisory lock of leadership.
 ///
-/// Writers in the name of the leader share it; a change of the leader has it alone. The lock queues fairly, while
-/// waiters for one row that is written often may deadlock among themselves.
+/// Writers in the name of the leader share the lock; a change of the leader holds it exclusively. The lock queues
+/// fairly, while waiters for a frequently written row may deadlock among themselves.
 pub const LOCK: i64 = 0x6374_735f_6c65_6164;
 
-/// Makes sure that `leader` leads until the transaction ends, and returns the time.
+/// Ensures that `leader` leads until the transaction ends, and returns the time.
 pub async fn fence(c: &mut dyn Connection, leader: LeaderEpoch) -> Result<i64, LeaderError> {
     sql(
         "check the leader",
@@ -29,7 +29,7 @@ pub async fn fence(c: &mut dyn Connection, leader: LeaderEpoch) -> Result<i64, L
     .bind(LOCK)
     .on_postgres(c)
     .await?;
-    // A statement of its own, to see changes made while the lock was waited for.
+    // A separate statement, which sees changes made during the wait for the lock.
     let text = c.dialect().pick(
         "-- fence; primary key
         SELECT {now} AS cts_now FROM leadership WHERE singleton = 1 AND epoch = $1 AND expires_at > {now}",
@@ -44,7 +44,7 @@ pub async fn fence(c: &mut dyn Connection, leader: LeaderEpoch) -> Result<i64, L
     now.await?.ok_or(LeaderError::Deposed { epoch: leader })
 }
 
-/// Waits until no write of a leader is in progress, and keeps new ones out until the transaction ends.
+/// Waits until no leader writes, and keeps new writes out until the transaction ends.
 pub async fn alone(c: &mut dyn Connection) -> Result<(), StoreError> {
     sql(
         "wait for the leadership",
@@ -55,13 +55,12 @@ pub async fn alone(c: &mut dyn Connection) -> Result<(), StoreError> {
     .await
 }
 
-/// State of the leadership.
 struct LeaderState {
     epoch: u64,
     holder: Option<String>,
-    /// The last leader, whether its lease has expired or not.
+    /// The last leader, even if its lease has expired.
     incarnation: Option<Incarnation>,
-    /// Zero if the lease has expired.
+    /// Zero after the lease has expired.
     expires_in: Duration,
 }
 
@@ -89,12 +88,12 @@ const LEADER_STATE: &str = "-- lead: how it stands
     SELECT 1 AS singleton, epoch, holder, incarnation, expires_at - {now} AS expires_in
     FROM leadership";
 
-/// An extension does not wait for the lock of leadership, so the row has one of its own.
+/// An extension does not wait for the lock of leadership, so the row itself is locked.
 const LOCKED_LEADER_STATE: &str = "-- lead: how it stands for good
     SELECT 1 AS singleton, epoch, holder, incarnation, expires_at - {now} AS expires_in
     FROM leadership FOR UPDATE";
 
-/// Notes in a transaction that the member lives, and grants it the leadership if that is free or its own.
+/// Notes in a transaction that the member lives, and grants it the leadership if that is vacant or its own.
 pub async fn lead(
     c: &mut dyn Connection,
     member: &Member,
@@ -103,7 +102,7 @@ pub async fn lead(
 ) -> Result<Leadership, StoreError> {
     let reading = sql("read who leads", LEADER_STATE);
     let mut state = reading.one(c, LeaderState::read).await?;
-    // While another replica leads, the leader does not change, and this does not wait for writes in progress.
+    // While a different replica leads, the leader does not change, and this does not wait for writes in progress.
     if !state.is_of_another(member) {
         alone(c).await?;
         let text = c.dialect().pick(LEADER_STATE, LOCKED_LEADER_STATE);
@@ -172,8 +171,10 @@ async fn serve(c: &mut dyn Connection, time_to_live: Duration) -> Result<(), Sto
     Ok(())
 }
 
-/// Notes that the member lives. If another incarnation with its id was seen within `time_to_live`, notes
-/// nothing and returns how long ago that was. An entry made by a clock that was ahead is no sign of life.
+/// Notes that the member lives.
+///
+/// If a different incarnation with its id was seen within `time_to_live`, notes nothing and returns the time since
+/// then. An entry by a clock that was ahead is no sign of life.
 async fn note(
     c: &mut dyn Connection,
     member: &Member,
@@ -213,7 +214,7 @@ async fn note(
     silent_for.await.map(Some)
 }
 
-/// Frees the leadership of this member in a transaction, and forgets the member.
+/// Gives up the leadership of this member in a transaction, and forgets the member.
 pub async fn resign(c: &mut dyn Connection, member: &Member) -> Result<(), StoreError> {
     alone(c).await?;
     sql(
@@ -242,7 +243,7 @@ pub async fn resign(c: &mut dyn Connection, member: &Member) -> Result<(), Store
     Ok(())
 }
 
-/// Every replica seen within the last `within`, by id.
+/// Every replica seen at most `within` ago, by id.
 pub async fn members(
     c: &mut dyn Connection,
     within: Duration,

@@ -1,7 +1,7 @@
-//! Leases that are held: renewed, suspended, resumed.
+//! Held leases: renewal, suspension, resumption.
 //!
-//! A suspended lease stays, and frees slot and concurrency group; a remote run that has not ended keeps the group
-//! (`runs.remote_group`). A resumed lease takes the group again, in one transaction with the task locked.
+//! A suspended lease stays, and frees its slot and its concurrency group; a remote run that has not ended keeps the
+//! group (`runs.remote_group`). A resumed lease takes the group again, in one transaction with the task locked.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ use crate::{Connection, Statement, bytes, group_is_taken, sql};
 /// A lease: its run, its holder and its epoch.
 pub type Held<'a> = (RunId, &'a WorkerId, LeaseEpoch);
 
-/// The error of a lease that does not exist any more.
+/// The error of a lease that no longer exists.
 pub fn lost((run, _holder, epoch): Held<'_>) -> LeaseError {
     LeaseError::Lost { run, epoch }
 }
 
-/// A statement about the run of a lease, whose arguments `$1` to `$3` are the lease.
+/// A statement about the run of a lease; its arguments `$1` to `$3` are the lease.
 pub(crate) fn of_lease<'a>(
     operation: &'static str,
     text: &'static str,
@@ -34,7 +34,7 @@ pub(crate) fn of_lease<'a>(
     sql(operation, text).bind(run).bind(epoch).bind(holder)
 }
 
-/// Stores the proposed key unless there is one, and returns the one that is stored.
+/// Stores the proposed key unless a key is stored, and returns the stored key.
 pub async fn key(c: &mut dyn Connection, proposed: &LeaseKey) -> Result<LeaseKey, StoreError> {
     let stored = sql(
         "read the key of leases",
@@ -55,7 +55,7 @@ pub async fn key(c: &mut dyn Connection, proposed: &LeaseKey) -> Result<LeaseKey
     LeaseKey::from_slice(&key).map_err(|error| cell.corrupt(error))
 }
 
-/// The input of a leased run whose lease has not expired.
+/// The input of a leased run with an unexpired lease.
 pub async fn input(c: &mut dyn Connection, held: Held<'_>) -> Result<Digest, LeaseError> {
     let input = of_lease(
         "read a leased run",
@@ -72,7 +72,7 @@ pub async fn input(c: &mut dyn Connection, held: Held<'_>) -> Result<Digest, Lea
     input.await?.ok_or_else(|| lost(held))
 }
 
-/// Extends a lease, and returns the order to stop its run, if there is one.
+/// Extends a lease, and returns the order to stop its run, if any.
 pub async fn renew(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -100,7 +100,7 @@ pub async fn renew(
     renewed.await?.ok_or_else(|| lost(held))
 }
 
-/// The leases that a worker got with these requests.
+/// The leases granted to these requests of a worker.
 pub async fn grants(
     c: &mut dyn Connection,
     worker: &WorkerId,
@@ -122,7 +122,8 @@ pub async fn grants(
     .await
 }
 
-/// Notes that a run waits for something outside of cts. Its concurrency group is free, unless a remote run keeps it.
+/// Notes that a run waits for a condition outside of cts. Its concurrency group becomes free, unless a remote run
+/// keeps it.
 pub async fn suspend(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -143,7 +144,7 @@ pub async fn suspend(
     }
 }
 
-/// The reason for which a run that waits has nothing to apply any more.
+/// The reason for which a waiting run has nothing left to apply.
 pub async fn wait_end_of(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -154,7 +155,7 @@ pub async fn wait_end_of(
 }
 
 async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, StoreError> {
-    // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
+    // Only the task of this run: with outdated statistics, Postgres could prefer to read all tasks in order.
     let text = c.dialect().pick(
         concat!("-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
         SELECT r.id, r.kind, r.no_retry, r.withdrawn, t.name AS task_name, t.phase, t.enabled,
@@ -185,8 +186,8 @@ async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, St
         .await
 }
 
-/// Lets a run that waits go on. Two runs of a concurrency group may be resumed or leased at the same time. One
-/// of them gets it.
+/// Ends the wait of a run. If two runs of a concurrency group are resumed or leased at the same time, one of them
+/// gets the group.
 pub async fn resume(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -217,7 +218,7 @@ pub async fn resume(
     }
 }
 
-/// Locks the task of a run. The task is locked before its run.
+/// Locks the task of a run: a task is always locked before its run.
 pub(crate) async fn lock_task_of(c: &mut dyn Connection, run: RunId) -> Result<(), StoreError> {
     sql(
         "lock the task of a run",
@@ -231,7 +232,7 @@ pub(crate) async fn lock_task_of(c: &mut dyn Connection, run: RunId) -> Result<(
     .await
 }
 
-/// Whether another call has leased an apply of the same group in the meantime.
+/// Whether a different call has leased an apply of the same group since.
 fn is_group_taken(error: &StoreError) -> bool {
     let StoreError::Database { source, .. } = error else {
         return false;

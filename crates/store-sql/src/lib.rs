@@ -1,8 +1,8 @@
-//! The methods of the store that SQLite and Postgres share, written once.
+//! The methods of the store that SQLite and Postgres share.
 //!
-//! A method runs [statements](sql) over a [`Connection`]. Statements are the same text for both databases but
-//! for a few [words](Dialect); where they differ in more, the method has a text for each. Acquire, enqueue,
-//! complete, prune and reap are the databases' own, because their speed depends on the database.
+//! A method runs [statements](sql) over a [`Connection`]. Statements have the same text for both databases except for
+//! a few [words](Dialect); where they differ more, the method has one text for each database. Acquire, enqueue,
+//! complete, prune and reap are implemented per database, because their speed depends on the database.
 //!
 //! Where rows are locked, the order is that of `cts-store-postgres`.
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Logs of runs, read.
+//! Reads the logs of runs.
 
 use cts_core::RunId;
 use cts_store::fields::Fields;
@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::{Connection, sql, text};
 
-/// Reads lines of a log after the `after`-th.
+/// Reads the lines of a log after position `after`.
 pub async fn read(
     c: &mut dyn Connection,
     run: RunId,
     after: u64,
     limit: u32,
 ) -> Result<Option<LogPage>, StoreError> {
-    // Read before the lines: if a run had ended by then, no line follows.
+    // Read before the lines: if the run has ended at that time, no line follows.
     let status = sql(
         "read a log",
         "-- read_log: the run\nSELECT status AS value FROM runs WHERE id = $1",
@@ -45,7 +45,7 @@ pub async fn read(
     }))
 }
 
-/// Finds the logs among these that have more lines than were read, or whose run has ended.
+/// Finds the logs among these that have unread lines, or whose run has ended.
 pub async fn moved(
     c: &mut dyn Connection,
     read: &[(RunId, u64)],
@@ -54,7 +54,7 @@ pub async fn moved(
         let position = i64::try_from(*position).unwrap_or(i64::MAX);
         json!({"run": run.to_string(), "position": position})
     });
-    // Each is looked up by itself, whatever the planner of Postgres thinks of the tables.
+    // A separate look-up for each log, independent of the statistics of Postgres.
     let moved = sql(
         "look for logs that have gone on",
         c.dialect().pick(

@@ -11,19 +11,19 @@ use tokio::time::Instant;
 
 use crate::database::{Connections, Database, Intent};
 
-/// Duration of a call, with the wait for its connection.
+/// Duration of a call, including the wait for its connection.
 const DURATION: &str = "db.client.operation.duration";
 
 /// Open connections, by their state.
 const OPEN: &str = "db.client.connection.count";
 
-/// The most connections.
+/// Maximum number of connections.
 const MOST: &str = "db.client.connection.max";
 
 /// Calls that wait for a connection.
 const WAITING: &str = "db.client.connection.pending_requests";
 
-/// Measures the calls of a store. Cheap to clone; clones share the numbers.
+/// Measures the calls of a store. Cheap to clone; clones share the instruments.
 #[derive(Clone)]
 pub(crate) struct Calls(Arc<Shared>);
 
@@ -33,7 +33,7 @@ struct Shared {
     running: AtomicU64,
 }
 
-/// A call in progress; its end is the end of this.
+/// A call in progress, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Call<'c> {
     calls: &'c Calls,
@@ -137,7 +137,7 @@ impl Drop for Call<'_> {
 }
 
 impl Connections {
-    /// Connections of calls.
+    /// Number of connections in use by calls.
     pub const fn used(&self) -> u64 {
         self.open.saturating_sub(self.idle)
     }

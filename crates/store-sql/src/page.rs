@@ -1,4 +1,4 @@
-//! Pages of rows on their way to another database.
+//! Pages of rows that move to a different database.
 
 use cts_store::StoreError;
 use cts_store::fields::{ColumnError, Columns, StoredId};
@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use crate::tables::{Kind, Table};
 
-/// Largest number of rows that are written at once.
+/// Maximum number of rows written at once.
 const PAGE_ROWS: usize = 2000;
 
-/// Size in bytes from which a page takes no further row.
+/// Size in bytes from which a page accepts no further row.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Approximate bytes of a cell without a long value.
@@ -37,7 +37,7 @@ impl Cells {
         }
     }
 
-    /// Adds the value of a row, and returns the size of a long value.
+    /// Adds the value of a row, and returns the size if the value is long.
     fn push(&mut self, row: &dyn Columns, column: &str) -> Result<usize, ColumnError> {
         match self {
             Self::Texts(cells) => {
@@ -72,7 +72,7 @@ pub struct Page {
     pub table: &'static Table,
     /// Number of rows.
     pub rows: usize,
-    /// The values of each column that moves.
+    /// The values of each moving column.
     pub columns: Vec<Cells>,
     bytes: usize,
 }
@@ -88,7 +88,7 @@ impl Page {
         }
     }
 
-    /// Whether the page takes a further row.
+    /// Whether the page accepts a further row.
     pub(crate) const fn has_room(&self) -> bool {
         self.rows < PAGE_ROWS && self.bytes < PAGE_BYTES
     }
@@ -110,7 +110,7 @@ impl Page {
     }
 }
 
-/// The first column of a row, as far as it is readable.
+/// The first column of a row, if it is readable.
 fn key(row: &dyn Columns, table: &Table) -> String {
     let (column, _kind) = table.columns[0];
     let number = || row.integer(column).ok()?.map(|number| number.to_string());

@@ -1,4 +1,4 @@
-//! The queue, and runs as they are stored.
+//! The queue, and stored runs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError, WaitingRuns, decod
 use crate::conditions::{GROUP_IS_TAKEN, WAITS_FOR_DECISION};
 use crate::{Connection, Dialect, configurations, configure, endings, flag, sql};
 
-/// Time until the next run is due that no other run keeps waiting, and no decision, or a remote run is to be ended.
+/// Time until the next run is due that neither another run nor a decision keeps waiting, or until an ending may be
+/// leased.
 pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreError> {
-    // On Postgres conditions are in a `CASE`, so that the order of the index is kept: see `acquire`.
+    // For Postgres, the conditions are in a `CASE`, so that the order of the index is used: see `acquire`.
     let text = c.dialect().pick(
         "-- next_due; index runs_due
         SELECT r.due_at - {now} AS due
@@ -51,7 +52,7 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
     })
 }
 
-/// Condition that no run of the task of `r` keeps it waiting.
+/// Condition that no other run of the task keeps `r` waiting.
 fn is_free(dialect: Dialect) -> &'static str {
     dialect.pick(
         "NOT EXISTS (SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')",
@@ -62,7 +63,7 @@ fn is_free(dialect: Dialect) -> &'static str {
 /// Numbers of queued and running runs.
 pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
     let is_free = is_free(c.dialect());
-    // So that Postgres computes `ready` once for each run and not for each aggregate.
+    // Makes Postgres compute `ready` once for each run instead of once for each aggregate.
     let once = c.dialect().pick("", "OFFSET 0");
     let depth = sql(
         "read the depth of the queue",
@@ -95,13 +96,13 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
         .await
 }
 
-/// Groups of runs that were due for some time and that no worker takes.
+/// Groups of runs that have been due for some time and that no worker leases.
 pub async fn waiting_runs(
     c: &mut dyn Connection,
     due_for: Duration,
 ) -> Result<Vec<WaitingRuns>, StoreError> {
     let is_free = is_free(c.dialect());
-    // The name is that of the oldest run. SQLite takes it from the row with the minimum.
+    // The name belongs to the oldest run. SQLite takes it from the row with the minimum.
     let name = c
         .dialect()
         .pick("t.name", "(array_agg(t.name ORDER BY r.due_at, t.name))[1]");
@@ -146,7 +147,7 @@ pub async fn waiting_runs(
     Ok(waiting)
 }
 
-/// The run of another task for which a task of this group waits.
+/// The run of a different task for which a task of this group waits.
 pub async fn holder_of_group(
     c: &mut dyn Connection,
     group: &str,
@@ -167,14 +168,14 @@ pub async fn holder_of_group(
     holder.await
 }
 
-/// Makes retries of failed runs due, for each task at most once in this time.
+/// Makes retries of failed runs due, for each task at most once within this time.
 pub async fn retry_failed_now(
     c: &mut dyn Connection,
     at_most_every: Duration,
 ) -> Result<Vec<TaskName>, StoreError> {
     let kept: Vec<String> = unsettled(c).await?.into_iter().collect();
-    // On Postgres each task is looked up by itself: few wait, whatever old statistics say. The condition of the
-    // conflict is for another process that starts at the same moment.
+    // On Postgres a separate look-up for each task: few tasks wait, even if outdated statistics suggest otherwise.
+    // The condition of the conflict is for a different process that starts at the same time.
     let retried = sql(
         "make failed runs due",
         c.dialect().pick(
@@ -224,8 +225,9 @@ pub async fn retry_failed_now(
     Ok(names)
 }
 
-/// Tasks for which the configuration in force declares something else, which has not taken effect yet. A
-/// declaration that takes effect between this and the next statement withdraws the runs that the next one
+/// Tasks whose declaration in the configuration in force differs and has not taken effect yet.
+///
+/// A declaration that takes effect between this and the next statement withdraws the runs that the next statement
 /// would have made due.
 async fn unsettled(c: &mut dyn Connection) -> Result<BTreeSet<String>, StoreError> {
     let any = sql(
@@ -277,13 +279,13 @@ pub async fn runs(
         .await
 }
 
-/// Names of tasks with runs, each found by the next entry of the index.
+/// Names of tasks with runs, each found by a step in the index.
 pub async fn tasks_with_runs(
     c: &mut dyn Connection,
     beginning: &str,
     at_most: u32,
 ) -> Result<Vec<TaskName>, StoreError> {
-    // Every character of a name comes before this one.
+    // Every character of a name sorts before `~`.
     let end = format!("{beginning}~");
     let names = sql(
         "list tasks with runs",
@@ -305,7 +307,7 @@ pub async fn tasks_with_runs(
     names.await
 }
 
-/// A statement of its own for each kind of filter, so that each has its index.
+/// A separate statement for each kind of filter, so that each uses its index.
 fn listing(dialect: Dialect, filter: &RunFilter) -> String {
     let task = filter.task.as_ref();
     let tasks = filter.tasks.as_ref().filter(|_| task.is_none());
@@ -314,13 +316,12 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
     let of_all_tasks = task.is_none() && tasks.is_none() && dialect == Dialect::Postgres;
     let (found, of_status, order) = match filter.status {
         None => ("NOT MATERIALIZED", "TRUE".to_owned(), "id DESC"),
-        // Queued and running runs are few, in an unknown number: all of them are found before they are
-        // sorted.
+        // Queued and running runs are few, but their number is unknown: all of them are found before they are sorted.
         Some(status @ (RunStatus::Queued | RunStatus::Running)) if of_all_tasks => {
             ("MATERIALIZED", equal(status), "id DESC")
         }
-        // A range, because only one index has its order. With an equality, the planner of Postgres assumes
-        // that such runs are spread evenly, and goes through all of them.
+        // A range, because only one index has its order. With an equality, Postgres assumes that such runs are spread
+        // evenly, and reads all runs.
         Some(status @ (RunStatus::Failed | RunStatus::Cancelled)) if of_all_tasks => {
             let status = status.as_str();
             let range = format!(
@@ -332,8 +333,8 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
     };
     let of_task = match (task, tasks) {
         (Some(_), _) => "task_name = $1".to_owned(),
-        // The newest runs of each of a few tasks, found by their ids alone. On Postgres each task is looked up by
-        // itself, whatever old statistics say.
+        // The newest runs of each of a few tasks, found only by their ids. On Postgres a separate look-up for each
+        // task, independent of outdated statistics.
         (None, Some(_)) => {
             let newest = format!("{of_status} AND {older} ORDER BY id DESC LIMIT $3");
             match dialect {

@@ -1,4 +1,4 @@
-//! Every lease taken back, for a caller that has made sure that no other process lives.
+//! Takes back every lease, for a caller that has made sure that no other process lives.
 
 use cts_core::RunId;
 use cts_core::runs::RunStatus;
@@ -10,11 +10,12 @@ use crate::{Connection, destruction, endings, housekeeping, leadership, sql};
 
 const OPERATION: &str = "take back leases";
 
-/// Takes back every lease; no attempt counts. Cancels every plan, check and requested run, because the caller
-/// that waited for it is dead, and forgets requests, drafts and tasks that are being deleted, unless their
-/// infrastructure is to be destroyed. A requested apply that stands for the change of an enabled task goes on
-/// as an ordinary run, as [`cts_core::runs::continues_as_change`] says: the walk of the conformance suite compares
-/// the two.
+/// Takes back every lease; no attempt counts.
+///
+/// Cancels every plan, check and requested run, because the caller that waited for it is dead, and forgets requests,
+/// drafts and tasks in deletion, unless their infrastructure is to be destroyed. A requested apply that stands for
+/// the change of an enabled task goes on as an ordinary run, as [`cts_core::runs::continues_as_change`] decides: the
+/// walk of the conformance suite compares the two.
 pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
     leadership::alone(c).await?;
     sql(
@@ -97,8 +98,8 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
     Ok(requeued)
 }
 
-/// A run ends if it applies and a newer one is queued, or if its task is being deleted; any other goes back to
-/// the queue, and the attempt that was cut off does not count.
+/// Takes back the running runs. A run ends if it applies and a newer run is queued, or if its task is being deleted;
+/// all others go back to the queue, and the interrupted attempt does not count.
 async fn reclaim(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
     let with_error = c.dialect().pick(
         "json_insert(errors, '$[#]', $2)",
@@ -158,7 +159,7 @@ async fn reclaim(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
         .await
 }
 
-/// Frees the leadership and forgets every replica and worker.
+/// Frees the leadership and forgets all replicas and workers.
 async fn forget_processes(c: &mut dyn Connection) -> Result<(), StoreError> {
     let free = c.dialect().pick(
         "-- release_all: the leadership

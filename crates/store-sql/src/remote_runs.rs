@@ -9,14 +9,14 @@ use crate::{Connection, sql};
 
 const RECORD: &str = "record a remote run";
 
-/// Records the remote run of a leased run and of its task. It is for the input of the run, which does not change while
-/// a lease lives; one that is given up may be for any.
+/// Records the remote run of a leased run and of its task, with the input of the run, which does not change during a
+/// lease. A remote run that is given up may be for any input.
 pub async fn record(
     c: &mut dyn Connection,
     held: Held<'_>,
     remote: &RemoteRun,
 ) -> Result<(), LeaseError> {
-    // A lease ends under this lock.
+    // Leases end only under this lock.
     lock_task_of(c, held.0).await?;
     let input = if remote.given_up {
         remote.input

@@ -1,4 +1,4 @@
-//! Requested runs, as long as they are not queued. Writers have locked the task.
+//! Requested runs that are not queued yet. Writers have locked the task.
 
 use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::{RunId, TaskName};
@@ -7,7 +7,7 @@ use cts_store::{Refused, RunRequest, StoreError, decode};
 
 use crate::{Connection, flag, sql};
 
-/// Requests a run with this id and kind, which may accompany something.
+/// Requests a run with this id and kind, which may accompany a change.
 pub async fn insert(
     c: &mut dyn Connection,
     task: &TaskName,
@@ -32,7 +32,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Notes that the task owes a run for this: whatever is applied, its next input is applied.
+/// Notes that the task owes a run for this occasion: its next input is applied even if it is already applied.
 pub(crate) async fn owe(
     c: &mut dyn Connection,
     task: &TaskName,
@@ -47,7 +47,7 @@ pub(crate) async fn owe(
     Ok(())
 }
 
-/// Whether a run of this id was requested or queued before.
+/// Whether a run with this id was already requested or queued.
 pub async fn is_known(c: &mut dyn Connection, run: RunId) -> Result<bool, StoreError> {
     let known = sql(
         "read a request",
@@ -58,7 +58,7 @@ pub async fn is_known(c: &mut dyn Connection, run: RunId) -> Result<bool, StoreE
     known.bind(run).one(c, flag).await
 }
 
-/// Refuses one request if it is open; the task that it was to create is discarded.
+/// Refuses a request if it is open, and discards the task that the request was to create.
 pub async fn refuse(c: &mut dyn Connection, run: RunId, why: &Refused) -> Result<(), StoreError> {
     sql(
         "refuse a request",
@@ -103,7 +103,7 @@ pub async fn refuse_locked(
     Ok(())
 }
 
-/// Refuses the open requests of these tasks, or those of one kind.
+/// Refuses the open requests of these tasks, or only those of one kind.
 pub(crate) async fn refuse_all(
     c: &mut dyn Connection,
     tasks: &[&str],
@@ -121,7 +121,7 @@ pub(crate) async fn refuse_all(
     Ok(())
 }
 
-/// The open requests, the oldest first.
+/// The open requests, oldest first.
 pub async fn open(c: &mut dyn Connection) -> Result<Vec<RunRequest>, StoreError> {
     sql(
         "read the requests",

@@ -1,4 +1,4 @@
-//! A database that is older than the work of Terraform: what shows it, and what counts no longer.
+//! A database that is older than the work of Terraform: its detection, and the data that no longer count.
 
 use cts_core::runs::{Occasion, RunKind};
 use cts_core::{EPOCH_STEP, JournalEntry, RunId, TaskName};
@@ -12,14 +12,14 @@ use crate::{Connection, changes, leadership, sql, text_if_any};
 const COMPARE: &str = "compare attempts";
 const MARK: &str = "mark the database as restored";
 
-/// Lets no input count as applied, or as tried: the rule for a copy of a file, a stopped machine, a new timeline and a
-/// restore.
+/// Stops all inputs from counting as applied or tried: the rule for a copy of a file, a stopped machine, a new
+/// timeline and a restore.
 pub const NOTHING_APPLIED: &str = "-- continuity: no input counts as applied
     UPDATE tasks SET last_applied = NULL, tried_input = NULL
     WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL";
 
 /// Attempts that the database has forgotten, with `$1` as the list. The newest successful apply of a task with a last
-/// applied input is never pruned, so an apply that began later is known.
+/// applied input is never pruned, so every later apply is known.
 const FORGOTTEN: &str = "SELECT t.name, t.enabled
     FROM {rows $1 n: task_name TEXT, run_id UUID, epoch BIGINT}
     JOIN tasks t ON t.name = n.task_name
@@ -49,7 +49,7 @@ pub async fn leader_start(c: &mut dyn Connection) -> Result<Option<String>, Stor
     .await
 }
 
-/// Whether any of these attempts is forgotten.
+/// Whether one of these attempts is forgotten.
 pub async fn has_forgotten(
     c: &mut dyn Connection,
     attempts: &[(JournalEntry, RunId)],
@@ -83,7 +83,7 @@ async fn forgotten(
         .await
 }
 
-/// Voids the last applied inputs of the tasks with a forgotten attempt, and requests their runs.
+/// Voids the last applied inputs of the tasks with a forgotten attempt, and requests a run for each task.
 pub async fn compare_attempts(
     c: &mut dyn Connection,
     attempts: &[(JournalEntry, RunId)],
@@ -144,7 +144,7 @@ pub async fn restoration(c: &mut dyn Connection) -> Result<Restoration, StoreErr
     .await
 }
 
-/// Voids all that a restored database may know wrongly (docs/operations.md#after-a-restore).
+/// Voids all data that may be wrong in a restored database (docs/operations.md#after-a-restore).
 pub async fn mark(c: &mut dyn Connection) -> Result<Restoration, StoreError> {
     leadership::alone(c).await?;
     sql(
@@ -186,7 +186,7 @@ pub async fn mark(c: &mut dyn Connection) -> Result<Restoration, StoreError> {
     })
 }
 
-/// The states of all tasks with a last applied input, as their last applies left them.
+/// The states of all tasks with a last applied input, after their last applies.
 pub async fn applied_states(c: &mut dyn Connection) -> Result<Vec<AppliedState>, StoreError> {
     let states = sql(
         "read what is known of states",

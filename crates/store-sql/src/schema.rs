@@ -1,4 +1,4 @@
-//! The schema of a database, read.
+//! Reads the schema of a database.
 
 use cts_store::fields::{ColumnError, Columns as _};
 use cts_store::schema::StoredSchema;

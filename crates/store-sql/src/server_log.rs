@@ -6,24 +6,24 @@ use std::sync::Arc;
 use cts_core::{CallBegun, Clock, Reachability, plain_reason};
 use cts_store::StoreError;
 
-/// Logs whether the server can be reached: an outage is one line, with a reminder each minute and a line at its end.
-/// Cheap to clone; clones share the outage.
+/// Logs whether the server can be reached: an outage has one line at its beginning, a reminder each minute and a line
+/// at its end. Cheap to clone; clones share the outage.
 #[derive(Debug, Clone)]
 pub struct ServerLog(Reachability);
 
 impl ServerLog {
-    /// A server that is thought to be reachable; `name` begins the sentences about it.
+    /// A server that is assumed to be reachable; `name` is the subject of the log messages.
     pub fn new(name: String, clock: Arc<dyn Clock>) -> Self {
         Self(Reachability::new(name, clock))
     }
 
-    /// A call begins.
+    /// Notes the beginning of a call.
     pub fn begin(&self) -> CallBegun {
         self.0.begin()
     }
 
-    /// Notes how a call has ended, for a line if one is due. Other failures than an unreachable server say nothing
-    /// about it: a pool without free connections fails, too.
+    /// Notes the result of a call, and logs a line if one is due. Failures other than an unreachable server are no
+    /// evidence: a pool without free connections fails too.
     pub fn note(&self, call: CallBegun, failure: Option<&StoreError>) {
         match failure {
             Some(StoreError::Unreachable { source, .. }) => {
@@ -45,7 +45,7 @@ impl ServerLog {
     }
 }
 
-/// The reason why a server is unreachable, in words for an operator; `None` if it has not answered.
+/// The reason why a server is unreachable, as text for an operator; `None` if it did not answer.
 fn reason(error: &(dyn Error + Send + Sync + 'static)) -> Option<String> {
     match error.downcast_ref::<sqlx::Error>()? {
         sqlx::Error::Database(error) => Some(error.message().to_owned()),

@@ -9,7 +9,7 @@ use crate::{Connection, bytes, sql};
 
 const OPERATION: &str = "change the settings in force";
 
-/// Stores the proposed key unless there is one, and returns the one that is stored.
+/// Stores the proposed key unless a key is stored, and returns the stored key.
 pub async fn cluster_key(
     c: &mut dyn Connection,
     proposed: &ClusterKey,
@@ -33,7 +33,7 @@ pub async fn cluster_key(
     ClusterKey::from_slice(&key).map_err(|error| cell.corrupt(error))
 }
 
-/// A number of settings for a column.
+/// The stored form of a settings number.
 pub fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -49,7 +49,7 @@ pub async fn all(c: &mut dyn Connection) -> Result<Vec<SettingsGeneration>, Stor
     .await
 }
 
-/// Queued runs without settings in force.
+/// Queued runs whose settings are missing or not in force.
 pub async fn unsettled(c: &mut dyn Connection) -> Result<Vec<UnsettledRun>, StoreError> {
     sql(
         "find runs without settings",
@@ -117,7 +117,7 @@ pub async fn change(c: &mut dyn Connection, change: &SettingsChange) -> Result<(
     Ok(())
 }
 
-/// Assigns settings; a run that another transaction has locked is left for the next time.
+/// Assigns settings; a run that a different transaction has locked is left for the next call.
 async fn assign(c: &mut dyn Connection, change: &SettingsChange) -> Result<(), StoreError> {
     if change.assigned.is_empty() {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::{Connection, flag, inputs, sql};
 
 const OPERATION: &str = "store the block of a task";
 
-/// Writes the change of one task.
+/// Writes the changed shrink limit state of one task.
 pub async fn write(
     c: &mut dyn Connection,
     task: &str,
@@ -42,7 +42,7 @@ fn stored_counts(counts: Option<&InstanceCounts>) -> Result<Option<String>, Stor
     counts.map(|counts| encoded(OPERATION, counts)).transpose()
 }
 
-/// Notes the number of instances of each service in an input, once.
+/// Notes the number of instances of each service in an input, unless it is already stored.
 pub async fn note_instances(
     c: &mut dyn Connection,
     input: Digest,
@@ -61,8 +61,8 @@ pub async fn note_instances(
     Ok(())
 }
 
-/// Counts the instances of the last applied and the running inputs of these tasks, where they are not stored
-/// because the tasks had no shrink limit then. The caller has locked them.
+/// Counts the instances of the last applied and the running inputs of these tasks, if the counts are missing because
+/// the tasks had no shrink limit. The caller has locked the tasks.
 pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), StoreError> {
     if tasks.is_empty() {
         return Ok(());
@@ -124,8 +124,8 @@ pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), S
     Ok(())
 }
 
-/// Evaluates the block and the rest of a release again, because an attempt has ended. Returns whether that
-/// changes anything. The caller has locked the task.
+/// Reevaluates the block and the rest of a release at the end of an attempt. Returns whether they change. The caller
+/// has locked the task.
 pub async fn reevaluate(c: &mut dyn Connection, task: &str) -> Result<bool, StoreError> {
     let change = guarded(c, task).await?.and_then(|it| it.again());
     if let Some(change) = &change {
@@ -151,7 +151,7 @@ async fn guarded(c: &mut dyn Connection, task: &str) -> Result<Option<GuardedTas
     .await
 }
 
-/// Releases a blocked task: the losses that block it count as applied from now on, unless the task has lost
+/// Releases a blocked task: the losses that block the task count as applied from now on, unless the task has lost
 /// more than the caller has `seen`.
 pub async fn release(
     c: &mut dyn Connection,

@@ -1,7 +1,7 @@
 //! Statements: a text with the values of its arguments.
 //!
-//! The conformance suite executes every statement and so checks it. The macros of sqlx would compile SQLite twice,
-//! and need a database at build time, for little more.
+//! The conformance suite executes every statement and thereby checks it. The macros of sqlx would compile SQLite
+//! twice and need a database at build time, for little additional safety.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::value::Value;
 /// A decoder of rows.
 pub type Decode<T> = fn(&dyn Columns) -> Result<T, StoreError>;
 
-/// Makes an error of the driver one of the store.
+/// Converts an error of the driver into an error of the store.
 pub fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |source| {
         let is_unreachable = is_unreachable(&source);
@@ -28,7 +28,7 @@ pub fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> StoreError 
     }
 }
 
-/// Whether the connection could not be made or has ended, or the server stops or starts.
+/// Whether the connection failed or has ended, or the server is stopping or starting.
 fn is_unreachable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -37,12 +37,12 @@ fn is_unreachable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether an error of Postgres with this code says that the server stops or starts, or has ended the connection.
+/// Whether this error code of Postgres means that the server is stopping or starting, or has ended the connection.
 pub fn is_stopping(code: &str) -> bool {
     matches!(code, "57P01" | "57P02" | "57P03" | "57P05")
 }
 
-/// A statement that is about to run. Arguments are `$1`, `$2` and so on.
+/// A statement to run. Arguments are `$1`, `$2` and so on.
 #[derive(Debug)]
 pub struct Statement<'a> {
     operation: &'static str,
@@ -100,8 +100,8 @@ impl<'a> Statement<'a> {
         affected.map_err(failed_to(operation))
     }
 
-    /// Runs the statement on Postgres, and nothing on SQLite: a lock or a setting. A later statement sees
-    /// changes that were made while the lock was waited for.
+    /// Runs the statement on Postgres only, for example a lock or a setting. A later statement sees changes made
+    /// during the wait for the lock.
     pub async fn on_postgres(self, connection: &mut dyn Connection) -> Result<(), StoreError> {
         if connection.dialect() == Dialect::Postgres {
             self.execute(connection).await?;
@@ -119,7 +119,7 @@ impl<'a> Statement<'a> {
         rows.iter().map(|row| decode(row)).collect()
     }
 
-    /// The first row, if there is one.
+    /// The first row, if any.
     pub async fn optional<T>(
         self,
         connection: &mut dyn Connection,
@@ -129,7 +129,7 @@ impl<'a> Statement<'a> {
         rows.first().map(|row| decode(row)).transpose()
     }
 
-    /// The first row; without one it fails.
+    /// The first row; fails without a row.
     pub async fn one<T>(
         self,
         connection: &mut dyn Connection,
@@ -141,7 +141,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Decodes the one column `value` of a row.
+/// Decodes the single column `value` of a row.
 macro_rules! value_of {
     ($($name:ident: $type:ty, $fields:ident => $read:expr, $doc:literal;)+) => {$(
         #[doc = $doc]

@@ -1,4 +1,4 @@
-//! The store over a database: one call of it for each method.
+//! The store over a database: each method makes one call.
 
 mod access;
 mod calls;
@@ -26,10 +26,10 @@ use crate::database::{Database, Durability, Failure, Intent, Session, late, unan
 use crate::metrics::Calls;
 use crate::server_log::ServerLog;
 
-/// Largest number of tries of a call that the database undoes because of others.
+/// Maximum number of attempts at a call that the database undoes because of concurrent calls.
 pub(crate) const TRIES: u32 = 5;
 
-/// Longest wait for a connection during a known outage. A request of the API makes two such calls at most, and is to
+/// Maximum wait for a connection during a known outage. A request of the API makes at most two such calls, and must
 /// be answered within two seconds.
 const OUTAGE_LIMIT: Duration = Duration::from_millis(700);
 
@@ -37,7 +37,7 @@ const OUTAGE_LIMIT: Duration = Duration::from_millis(700);
 #[derive(Debug, Clone)]
 pub struct SqlStore<D> {
     database: D,
-    /// The call that the changes of this handle are made for, and recorded as.
+    /// The API call that causes the changes of this handle, and its record.
     record: Option<Arc<AuditRecord>>,
     calls: Calls,
     /// Logs outages of a server.
@@ -55,8 +55,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Logs from now on whether the server of the database can be reached, once for all clones, with the times of
-    /// `clock`.
+    /// Enables logging of the server's reachability, once for all clones, with the times of `clock`.
     #[must_use]
     pub fn logging_outages(mut self, clock: Arc<dyn Clock>) -> Self {
         let name = self.database.server();
@@ -67,7 +66,7 @@ impl<D: Database> SqlStore<D> {
         self
     }
 
-    /// Begins a call. During a known outage the call soon fails, so that its caller has an answer.
+    /// Begins a call. During a known outage the call fails early, so that its caller gets an answer.
     async fn begin(
         &self,
         intent: Intent,
@@ -76,7 +75,7 @@ impl<D: Database> SqlStore<D> {
         let call = self.call_begun();
         let begun = self.in_time(self.database.begin(intent, durability)).await;
         if begun.is_ok() {
-            // No answer yet: a connection that was idle for a moment may have ended.
+            // The server has not answered yet: a connection that was idle for a moment may have ended.
             return begun;
         }
         self.note(call, begun)
@@ -96,19 +95,19 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Measures all calls from now on, and the connections (docs/telemetry.md#database).
+    /// Enables metrics of all calls and of the connections (docs/telemetry.md#database).
     #[must_use]
     pub fn measured(mut self, meter: &Meter) -> Self {
         self.calls = Calls::of(meter, &self.database);
         self
     }
 
-    /// Closes the connections, after the calls in progress.
+    /// Closes the connections after the calls in progress.
     pub async fn close(&self) {
         self.database.close().await;
     }
 
-    /// A call of the server begins.
+    /// Notes the beginning of a call to the server.
     fn call_begun(&self) -> Option<CallBegun> {
         self.server.as_ref().map(ServerLog::begin)
     }
@@ -127,7 +126,7 @@ impl<D: Database> SqlStore<D> {
         self.note(begun, call.await)
     }
 
-    /// The error of a call that did not end in time.
+    /// The error of a call that timed out.
     fn late(&self, elapsed: Elapsed) -> StoreError {
         if self.server.is_some() {
             unanswered(elapsed)
@@ -159,8 +158,8 @@ impl<D: Database> Continuity for SqlStore<D> {
     }
 }
 
-/// One call: begins it, does the work within the time limit and commits. A call that collided with others is
-/// repeated.
+/// Makes one call: begins it, does the work within the time limit and commits. A call that collided with a different
+/// call is repeated.
 macro_rules! call {
     ($store:ident, $intent:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {{
         let mut tries = 0;
@@ -205,7 +204,7 @@ macro_rules! statement {
     };
 }
 
-/// A transaction. With a leader's epoch its fence is checked first.
+/// A transaction. With a leader's epoch, its fence is checked first.
 macro_rules! transaction {
     ($store:ident, $durability:ident, $c:ident => $work:expr) => {
         $crate::store::transaction!($store, $durability, Short, $c => $work)
@@ -221,8 +220,8 @@ macro_rules! transaction {
     };
 }
 
-/// A change that a caller asks for: the transaction also writes the record of the call, and notes the caller at the
-/// run of this id, if the change has one.
+/// A change that a caller requests: the transaction also writes the record of the call, and notes the caller in the
+/// run with this id, if the change requests a run.
 macro_rules! change {
     ($store:ident, $length:ident, $run:expr, $c:ident => $work:expr) => {
         $crate::store::change!($store, $length, $run, if |_| true, $c => $work)

@@ -1,4 +1,4 @@
-//! The tables of both databases: their rows move (`cts migrate`) and are archived by this description. A test of
+//! The tables of both databases: this description defines how rows move (`cts migrate`) and are archived. A test of
 //! `cts-store-postgres` compares it with both schemas.
 
 /// Kind of the values of a column.
@@ -6,19 +6,19 @@
 pub enum Kind {
     /// A text.
     Text,
-    /// A whole number, also of a time: microseconds since 1970.
+    /// A whole number, or a time in microseconds since 1970.
     Integer,
-    /// A truth value, in SQLite a number.
+    /// A truth value; a number in SQLite.
     Flag,
     /// Bytes.
     Bytes,
     /// An id: `UUID` in Postgres, a text in SQLite.
     Id,
-    /// The number of a row of `inputs`. It moves as the hash of that row, which has another number after the move.
+    /// The number of a row of `inputs`. It moves as the hash of that row, which gets a different number.
     Input,
-    /// The number of a row of `contents`, as above.
+    /// The number of a row of `contents`; moves like that of an input.
     Content,
-    /// The column does not move: [`STAYING`] has the reason.
+    /// The column does not move: [`STAYING`] states the reason.
     Stays,
 }
 
@@ -36,7 +36,7 @@ pub struct Table {
 }
 
 impl Kind {
-    /// The table whose row the number is of.
+    /// The table that the number refers to.
     pub const fn refers_to(self) -> Option<&'static str> {
         match self {
             Self::Input => Some("inputs"),
@@ -47,7 +47,7 @@ impl Kind {
 }
 
 impl Table {
-    /// The columns that move.
+    /// The moving columns.
     pub fn moving_columns(&self) -> impl Iterator<Item = (&'static str, Kind)> + Clone {
         let columns = self.columns.iter().copied();
         columns.filter(|(_name, kind)| *kind != Kind::Stays)
@@ -59,7 +59,7 @@ impl Table {
         columns.any(|(_name, kind)| kind.refers_to().is_some())
     }
 
-    /// Whether the content of a row follows from its key, so that a row that exists is the same.
+    /// Whether the key of a row determines its content, so that an existing row with the same key is equal.
     pub fn is_by_content(&self) -> bool {
         self.is_link() || self.columns.iter().any(|(name, _kind)| *name == "hash")
     }
@@ -92,7 +92,7 @@ pub static TASKS: Table = Table {
     moving: "phase = 'ready'",
 };
 
-/// Tasks of the configuration that the API has deleted.
+/// Configured tasks that the API deleted.
 pub static DELETED_TASKS: Table = Table {
     name: "deleted_tasks",
     columns: columns![name Text, configured Text, deleted_at Integer],
@@ -136,7 +136,7 @@ pub static INPUT_CONTENTS: Table = Table {
     moving: "TRUE",
 };
 
-/// Runs. Columns of a running run move so that the rules of a move find them; the rules empty these columns.
+/// Runs. Columns of a running run move because the rules of a move need them; the rules empty these columns.
 pub static RUNS: Table = Table {
     name: "runs",
     columns: columns![
@@ -154,7 +154,7 @@ pub static RUNS: Table = Table {
     moving: "TRUE",
 };
 
-/// Events, in the order in which they happened.
+/// Events, in the order of their occurrence.
 pub static EVENTS: Table = Table {
     name: "events",
     columns: columns![
@@ -166,7 +166,7 @@ pub static EVENTS: Table = Table {
     moving: "TRUE",
 };
 
-/// Events of ticks that found nothing new.
+/// Events of ticks without changes.
 pub static TICK_EVENTS: Table = Table {
     name: "tick_events",
     columns: columns![
@@ -214,7 +214,7 @@ pub static AUDIT_RECORDS: Table = Table {
     moving: "TRUE",
 };
 
-/// All of them, in the order in which they move: rows refer to rows of earlier tables.
+/// All tables, in the order in which they move: rows refer to rows of earlier tables.
 pub static TABLES: [&Table; 13] = [
     &TASKS,
     &DELETED_TASKS,
@@ -231,7 +231,7 @@ pub static TABLES: [&Table; 13] = [
     &AUDIT_RECORDS,
 ];
 
-/// Names of columns of a table, or of whole tables, each list with a reason.
+/// Names of columns of a table, or of whole tables; each list has a reason.
 macro_rules! staying {
     ($($of:ident: $($name:ident),+ => $reason:literal;)+) => {
         &[$((stringify!($of), &[$(stringify!($name)),+] as &[&str], $reason)),+]

@@ -1,7 +1,7 @@
-//! Tasks as they are stored. Writers have locked the task.
+//! Stored tasks. Writers have locked the task.
 //!
-//! Runs, events and logs outlive their task, ticks go with it. A task has an *incarnation*, which its runs and events
-//! carry: a task that is made under an old name begins with an empty status.
+//! Runs, events and logs outlive their task, ticks do not. A task has an *incarnation*, which its runs and events
+//! carry: a task that reuses an old name begins with an empty status.
 
 use cts_core::{Digest, EventConfig, RunId, TaskAfterRun, TaskName, TaskSpec};
 use cts_store::cell::encoded;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{Connection, Statement, destruction, endings, sql, text_if_any};
 
-/// Columns of a task that follow from its declaration, with their types.
+/// Columns of a task that are derived from its declaration, with their types.
 const DECLARED: [(&str, &str); 9] = [
     ("enabled", "BOOLEAN"),
     ("skip_unchanged", "BOOLEAN"),
@@ -23,7 +23,7 @@ const DECLARED: [(&str, &str); 9] = [
     ("event_config", "TEXT"),
 ];
 
-/// The declared columns of a task, and those that a statement needs besides them.
+/// The declared columns of a task, and further columns that a statement needs.
 fn row(
     task: &TaskSpec,
     position: i64,
@@ -45,8 +45,10 @@ fn row(
     }))
 }
 
-/// A statement about the rows `n` of its first argument. `{declared}` in its text stands for the declared
-/// columns, `{n.declared}` and `{excluded.declared}` for their new values, and `{tasks}` for the table.
+/// A statement about the rows `n` of its first argument.
+///
+/// In its text, `{declared}` is replaced by the declared columns, `{n.declared}` and `{excluded.declared}` by their
+/// new values, and `{tasks}` by the table.
 fn about_rows<'a>(
     operation: &'static str,
     text: &str,
@@ -108,7 +110,7 @@ pub(crate) async fn write_spec(
     Ok(())
 }
 
-/// Tasks of the configuration that take effect: the task, its place and its declaration.
+/// Tasks of the configuration that take effect: the task, its position and its declaration.
 #[derive(Debug, Default)]
 pub(crate) struct Configured(Vec<serde_json::Value>);
 
@@ -123,7 +125,7 @@ impl Configured {
         Ok(())
     }
 
-    /// The tasks become as declared, whatever they were.
+    /// Stores the tasks as declared, whatever was stored.
     pub(crate) async fn take_effect(&self, c: &mut dyn Connection) -> Result<(), StoreError> {
         about_rows(
             "store the configured tasks",
@@ -153,7 +155,7 @@ impl Configured {
     }
 }
 
-/// Removes tasks. Their runs and events stay, and their queued runs are cancelled. Nothing of them runs.
+/// Removes tasks. Their runs and events stay, and their queued runs are cancelled. No run of the tasks is running.
 pub async fn remove(c: &mut dyn Connection, names: &[&str]) -> Result<(), StoreError> {
     if names.is_empty() {
         return Ok(());
@@ -219,7 +221,7 @@ pub async fn all(c: &mut dyn Connection) -> Result<Vec<StoredTask>, StoreError> 
     .await
 }
 
-/// Reads the marks of the visible tasks, and of drafts whose run has not ended.
+/// Reads the versions of the visible tasks, and of drafts whose run has not ended.
 pub async fn marks(c: &mut dyn Connection) -> Result<Vec<TaskVersion>, StoreError> {
     sql(
         "read the tasks",
@@ -232,7 +234,7 @@ pub async fn marks(c: &mut dyn Connection) -> Result<Vec<TaskVersion>, StoreErro
     .await
 }
 
-/// Reads the tasks among these that are visible or being created.
+/// Reads the tasks with these names that are visible or being created.
 pub async fn named(
     c: &mut dyn Connection,
     names: &[TaskName],
@@ -311,7 +313,7 @@ pub async fn explain(
     Ok(())
 }
 
-/// Reads the explanation that was noted last for a visible task.
+/// Reads the last explanation of a visible task.
 pub async fn explanation(
     c: &mut dyn Connection,
     name: &TaskName,

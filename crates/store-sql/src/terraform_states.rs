@@ -15,8 +15,7 @@ use crate::{Connection, flag, requests, sql, state_is_refused};
 
 const RECORD: &str = "record a state";
 
-/// Stores the state that an attempt reports at its end, where the end itself does not write it. The task is
-/// locked.
+/// Stores the state that an attempt reports at its end, unless the end itself writes the state. The task is locked.
 pub async fn report(
     c: &mut dyn Connection,
     task: &TaskName,
@@ -46,13 +45,13 @@ pub async fn report(
     Ok(())
 }
 
-/// Records the state that an attempt has found. Returns the number of moves of the state.
+/// Records the state that an attempt found. Returns the number of moves of the state.
 pub async fn record(
     c: &mut dyn Connection,
     held: Held<'_>,
     report: &StateReport,
 ) -> Result<u32, LeaseError> {
-    // A lease ends under this lock.
+    // Leases end only under this lock.
     lock_task_of(c, held.0).await?;
     let by = recorded_by((held.0, held.2), report);
     let moves = match report {
@@ -143,7 +142,7 @@ pub async fn of_task(
     .await
 }
 
-/// Why the state of a task was refused, while nothing decides about it.
+/// Why the state of a task was refused, until a decision exists.
 pub(crate) async fn refusal(
     c: &mut dyn Connection,
     task: &TaskName,
@@ -163,7 +162,7 @@ pub(crate) async fn refusal(
     Ok(conflict.await?.map(|conflict| conflict.reason))
 }
 
-/// Stores a decision about the state of a task, and makes a run due that carries it out.
+/// Stores a decision about the state of a task, and makes a run due that carries out the decision.
 pub async fn decide(
     c: &mut dyn Connection,
     task: &TaskName,
@@ -206,7 +205,7 @@ pub async fn decide(
     })
 }
 
-/// Whether a task has this name, in whatever phase.
+/// Whether a task with this name exists, in any phase.
 async fn is_there(c: &mut dyn Connection, task: &TaskName) -> Result<bool, StoreError> {
     let is_there = sql(
         "decide about a state",
@@ -216,8 +215,8 @@ async fn is_there(c: &mut dyn Connection, task: &TaskName) -> Result<bool, Store
     is_there.bind(task).one(c, flag).await
 }
 
-/// Makes a queued apply or destruction of the task due now, but no suspended destruction. Without one, a run is
-/// requested, if changes run the task.
+/// Makes a queued apply or destruction of the task due now, except a suspended destruction. Without such a run, a run
+/// is requested if changes run the task.
 async fn make_due(c: &mut dyn Connection, task: &TaskName, run: RunId) -> Result<(), StoreError> {
     let due = sql(
         "make a run due",
@@ -249,7 +248,7 @@ async fn make_due(c: &mut dyn Connection, task: &TaskName, run: RunId) -> Result
     Ok(())
 }
 
-/// The input of the newest apply that has begun: whatever it loses was let through then.
+/// The input of the newest apply that has begun: the shrink limit has let its losses through.
 async fn newest_input(
     c: &mut dyn Connection,
     task: &TaskName,

@@ -1,4 +1,4 @@
-//! Events of ticks that found nothing new (docs/runs.md#schedules).
+//! Events of ticks without changes (docs/runs.md#schedules).
 
 use cts_core::{EVENTS_KEPT, Event, EventId, TaskName};
 use cts_store::fields::Fields;
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::{Connection, sql};
 
-/// An event of a tick, with the position of the newest event of a run that it follows.
+/// An event of a tick, with the position of the newest run event before it.
 pub(crate) struct TickEvent {
     pub(crate) after: i64,
     pub(crate) event: Event,
 }
 
-/// Stores the events of ticks of these tasks, each task once. A stored event stays as it is.
+/// Stores the events of ticks of these tasks, at most one for each task. A stored event stays unchanged.
 pub async fn store(
     c: &mut dyn Connection,
     ticks: &[(&TaskName, EventId)],
@@ -48,7 +48,7 @@ pub async fn store(
     Ok(())
 }
 
-/// Events of ticks of these tasks, or of all, newest first for each task.
+/// Events of ticks of these tasks, or of all tasks, newest first for each task.
 pub(crate) async fn all(
     c: &mut dyn Connection,
     tasks: Option<&[TaskName]>,
@@ -79,7 +79,7 @@ pub(crate) async fn all(
     .await
 }
 
-/// The newest of the events of runs, with their positions, and of ticks; all newest first.
+/// Merges the newest events of runs, with their positions, and of ticks; all newest first.
 pub(crate) fn merged(runs: Vec<(i64, Event)>, ticks: Vec<TickEvent>) -> Vec<Event> {
     let mut ticks = ticks.into_iter().peekable();
     let mut events = Vec::with_capacity(EVENTS_KEPT);

@@ -1,4 +1,4 @@
-//! Values of statements, whatever the database.
+//! Values of statements, for any database.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use cts_core::{
 use cts_store::cell::span_micros;
 use uuid::Uuid;
 
-/// A value that a statement binds. `None` is `NULL`, which has a type, too.
+/// A value that a statement binds. `None` is `NULL`, which also has a type.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
     /// A text.

@@ -17,7 +17,7 @@ use crate::{Connection, flag, sql};
 
 const OPERATION: &str = "look for another worker";
 
-/// Notes that a worker lives, unless its id belongs to another process. Returns whether it is to drain.
+/// Notes that a worker lives, unless its id belongs to a different process. Returns whether the worker is to drain.
 pub async fn record_heartbeat(
     c: &mut dyn Connection,
     worker: &WorkerRecord,
@@ -64,7 +64,7 @@ pub async fn record_heartbeat(
     })
 }
 
-/// Notes that these lives have a later one.
+/// Notes that a later life has replaced these lives.
 pub async fn replace(c: &mut dyn Connection, lives: &[WorkerId]) -> Result<(), StoreError> {
     let lives: Vec<&str> = lives.iter().map(WorkerId::as_str).collect();
     let replaced = sql(
@@ -111,7 +111,7 @@ pub async fn forget(c: &mut dyn Connection, worker: &WorkerId) -> Result<(), Sto
     Ok(())
 }
 
-/// The workers that were seen within the last `within`, by host and id.
+/// The workers seen at most `within` ago, by host and id.
 pub async fn all(c: &mut dyn Connection, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
     sql(
         "list the workers",
@@ -134,8 +134,8 @@ pub async fn all(c: &mut dyn Connection, within: Duration) -> Result<Vec<WorkerS
     .await
 }
 
-/// Lets a run that was put back, and is due at `due_at`, wait for another worker than its last one, for a moment and if
-/// another one could take it now.
+/// Makes a run that was put back, and is due at `due_at`, wait briefly for a different worker than its last worker,
+/// if a different worker could take the run now.
 pub async fn prefer_another(
     c: &mut dyn Connection,
     end: &Completion,
@@ -155,7 +155,7 @@ pub async fn prefer_another(
     Ok(())
 }
 
-/// Whether another worker than `last`, with a free slot, could take this run now.
+/// Whether a worker other than `last`, with a free slot, could take this run now.
 async fn another_fits(
     c: &mut dyn Connection,
     run: RunId,

@@ -13,7 +13,7 @@ use crate::row::failed_to;
 
 const OPERATION: &str = "archive what is removed";
 
-/// Condition of the rows of a run that is removed: only runs that are not running are.
+/// Condition of the rows of a removed run: running runs are not removed.
 const OF_RUNS: &str = "run_id IN (SELECT id FROM runs WHERE status <> 'running')";
 
 /// The tables with removed rows, and the condition of these rows.
@@ -26,7 +26,7 @@ static REMOVED: [(&Table, &str); 6] = [
     (&RUNS, "status <> 'running'"),
 ];
 
-/// Archives the rows that are about to be removed: all of these tables but the rows of running runs. Stores
+/// Archives the rows that are about to be removed: all rows of these tables except those of running runs. Stores
 /// nothing without such rows.
 pub(crate) async fn store(
     connection: &mut SqliteConnection,

@@ -16,7 +16,7 @@ const OPERATION: &str = "forget module bundles";
 /// Time for which an unused bundle stays, in microseconds.
 const KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
 
-/// Forgets bundles that were out of use for long. A bundle that a run still needs counts as in use now.
+/// Forgets bundles that have been unused for long. A bundle that a run still needs counts as in use now.
 pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let before = now.saturating_sub(KEPT);
@@ -40,8 +40,7 @@ pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
     write.commit().await
 }
 
-/// Bundles that are named by the inputs of queued and running runs, and of the runs whose input a destruction
-/// would have.
+/// Bundles that are named by the inputs of queued and running runs, and by inputs with which a task can be destroyed.
 async fn named(reader: impl SqliteExecutor<'_>) -> Result<BTreeSet<Digest>, StoreError> {
     let rows = sqlx::query(
         "-- prune: bundles in use; indexes runs_due, runs_one_running, runs_ended

@@ -24,7 +24,6 @@ pub(crate) struct Call<C> {
 /// A connection that only reads.
 pub(crate) type Reading = Call<PoolConnection<Sqlite>>;
 
-/// A transaction.
 pub(crate) type Writing = Call<Write>;
 
 /// Makes the calls that all databases share at this time.

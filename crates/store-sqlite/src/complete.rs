@@ -32,7 +32,7 @@ pub(crate) async fn complete(
     end(connection, attempt.completed(completion, now)?, now).await
 }
 
-/// Ends an attempt whose lease has expired like a completed one.
+/// Ends an attempt whose lease has expired, like a completed attempt.
 pub(crate) async fn lose(
     connection: &mut SqliteConnection,
     lease: (RunId, LeaseEpoch),
@@ -222,8 +222,7 @@ async fn put_back(
     one_changed(put_back.rows_affected(), end.completion)
 }
 
-/// The lease was read in the same transaction, so it still exists; otherwise the whole completion would have
-/// to fail.
+/// The lease was read in the same transaction, so it still exists; otherwise the whole completion fails.
 fn one_changed(rows: u64, completion: &Completion) -> Result<(), LeaseError> {
     if rows == 1 {
         Ok(())
@@ -263,8 +262,8 @@ const SUCCEED: &str = "-- complete: succeed
         WHERE name = ?2";
 const NOTE_TRIED: &str =
     "-- complete: its attempts are over\nUPDATE tasks SET tried_input = ? WHERE name = ?";
-/// The input has no run until a newer one comes, or a run is requested. A newer input that was cancelled before
-/// stays withheld.
+/// Withholds the input: it has no run until a newer input comes or a run is requested. A newer input that was already
+/// cancelled stays withheld.
 const WITHHOLD: &str = "-- complete: it was cancelled\nUPDATE tasks SET cancelled_input = coalesce(cancelled_input, ?) WHERE name = ?";
 
 async fn note_input(

@@ -14,17 +14,17 @@ use crate::space;
 use crate::version::Observer;
 use crate::writer::Writer;
 
-/// Connections for reading; API requests do not wait for writes.
+/// Number of connections for reading, so that API requests do not wait for writes.
 const READERS: u32 = 2;
 
-/// Size of the cache of a connection, as SQLite writes it: 512 KiB. The system caches more of the file for
+/// Size of the cache of a connection, in SQLite's notation: 512 KiB. The operating system caches more of the file for
 /// all connections.
 const CACHE: &str = "-512";
 
-/// Size in bytes to which the log of changes is cut when it starts again: 16 MiB.
+/// Size in bytes to which the write-ahead log is cut when it restarts: 16 MiB.
 const LOG_KEPT: &str = "16777216";
 
-/// Makes the file if it is missing, and brings its schema up to date.
+/// Creates the file if it is missing, and brings its schema up to date.
 pub(crate) async fn open(path: &Path) -> Result<Pools, OpenError> {
     create_file(path)?;
     let (options, writer) = connect(path).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, OpenError> {
     Ok(pools(options, writer).await?)
 }
 
-/// Takes the file as it is.
+/// Opens the file without changing it.
 pub(crate) async fn attach(path: &Path) -> Result<Pools, OpenError> {
     let (options, writer) = connect(path).await?;
     let mut connection = writer.pool().acquire().await?;
@@ -48,7 +48,7 @@ async fn connect(path: &Path) -> Result<(SqliteConnectOptions, Writer), sqlx::Er
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
-        // Until a transaction says what it needs.
+        // Until a transaction sets its own level.
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(std::time::Duration::from_secs(10))
@@ -71,8 +71,10 @@ async fn pools(options: SqliteConnectOptions, writer: Writer) -> Result<Pools, s
     })
 }
 
-/// The file holds data from Consul and Terraform, so only its owner may read it. SQLite gives its side files
-/// the same mode. The name of a new file is on the disk when this returns; SQLite itself syncs the content.
+/// Creates the file with access for its owner only, because it holds data from Consul and Terraform.
+///
+/// SQLite gives its side files the same mode. The name of a new file is on the disk when this returns; SQLite itself
+/// syncs the content.
 fn create_file(path: &Path) -> std::io::Result<()> {
     let directory = path
         .parent()
@@ -98,7 +100,7 @@ fn create_file(path: &Path) -> std::io::Result<()> {
 /// Permission bits of other users.
 const OF_OTHERS: u32 = 0o007;
 
-/// Takes the rights of others away from a file that another program made, and from its side files.
+/// Removes the access of other users from a file that a different program created, and from its side files.
 fn close_to_others(path: &Path) -> std::io::Result<()> {
     for side in ["", "-wal", "-shm"] {
         let mut file = path.as_os_str().to_owned();
@@ -120,7 +122,7 @@ fn close_to_others(path: &Path) -> std::io::Result<()> {
                 mode_before,
                 "others had access to the database file, which was taken from them"
             ),
-            // The file belongs to another user.
+            // The file belongs to a different user.
             Err(error) => tracing::warn!(
                 path = %shown,
                 mode_before,

@@ -1,8 +1,8 @@
 //! Detection of lost commits when the file is opened.
 //!
-//! A power cut takes what the disk did not have, and a copy of the file that was made while it was in use may
-//! be of any age. In both cases the file was not closed in order, and the machine has started again since.
-//! Such a file may name last applied inputs that are older than the work of Terraform, so they are forgotten.
+//! A power cut loses data that was not on the disk, and a copy of the file that was made during its use may be of any
+//! age. In both cases the file was not closed in order, and the machine has started again since. Such a file may name
+//! last applied inputs that are older than the work of Terraform, so these are forgotten.
 
 use cts_store::StoreError;
 use cts_store_sql::restored::NOTHING_APPLIED;
@@ -10,8 +10,8 @@ use sqlx::{Row as _, SqliteConnection};
 
 use crate::row::failed_to;
 
-/// Notes that the file is in use on this boot of the machine; `None` is a boot that is equal to no other.
-/// Returns the number of tasks whose applied input was forgotten.
+/// Notes that the file is in use on this boot of the machine; `None` is a boot that equals no other boot. Returns the
+/// number of tasks whose applied input was forgotten.
 pub(crate) async fn begin(
     connection: &mut SqliteConnection,
     boot: Option<&str>,
@@ -54,7 +54,7 @@ async fn forget_applied(connection: &mut SqliteConnection) -> Result<u64, StoreE
     Ok(forgotten.rows_affected())
 }
 
-/// Notes that everything is on the disk.
+/// Notes that all commits are on the disk.
 pub(crate) async fn end(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     sqlx::query("-- close\nUPDATE continuity SET in_use = 0")
         .execute(connection)

@@ -1,4 +1,4 @@
-//! The database: its file, and the calls that it makes in its own way.
+//! The database: its file, and the calls that it implements itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::{
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
 ///
-/// Only one process may [open] a file at a time; the caller sees to that with a lock of its own.
+/// Only one process may [open] a file at a time; the caller must ensure that with a lock.
 pub type SqliteStore = SqlStore<SqliteDatabase>;
 
 /// One SQLite file.
@@ -36,17 +36,18 @@ pub type SqliteStore = SqlStore<SqliteDatabase>;
 pub struct SqliteDatabase {
     pools: Pools,
     clock: Arc<dyn Clock>,
-    /// In microseconds.
+    /// Time of opening, in microseconds.
     opened_at: i64,
-    /// Another process may have opened it.
+    /// Whether a different process may have opened the file.
     attached: bool,
 }
 
-/// Opens the file, makes it and its directory if they are missing (modes 0600 and 0750) and brings its schema up
-/// to date. Refuses a schema that this program cannot work with.
+/// Opens the file and brings its schema up to date. Refuses a schema that this program cannot work with.
+///
+/// Creates the file and its directory if they are missing (modes 0600 and 0750).
 ///
 /// `boot` names the present boot of the machine; `None` if it is not known. If the file was left without
-/// [`SqlStore::close`] on another boot, no input counts as applied: the last commits may be missing.
+/// [`SqlStore::close`] on a different boot, no input counts as applied: the last commits may be missing.
 pub async fn open(
     path: &Path,
     clock: Arc<dyn Clock>,
@@ -71,10 +72,10 @@ pub async fn open(
     Ok(SqlStore::new(database))
 }
 
-/// Opens an existing file with the schema of this program, whether another process has it open or not, for
-/// independent single calls.
+/// Opens an existing file with the schema of this program for independent single calls, even if a different process
+/// has the file open.
 ///
-/// Otherwise [`FileError`](crate::FileError) is the source of the
+/// If the file is missing or has a different schema, [`FileError`](crate::FileError) is the source of the
 /// [`StoreError::Open`].
 pub async fn attach(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, StoreError> {
     Ok(SqlStore::new(SqliteDatabase {
@@ -95,7 +96,7 @@ impl SqliteDatabase {
     }
 
     async fn end_use(&self) -> Result<(), StoreError> {
-        // An attached store leaves the note about a clean end to the process that has opened the file.
+        // An attached store leaves the note about a clean end to the process that opened the file.
         if self.attached || self.pools.writer.pool().is_closed() {
             return Ok(());
         }
@@ -108,7 +109,7 @@ impl SqliteDatabase {
 /// A file has no timelines.
 impl Continuity for SqliteDatabase {}
 
-/// One transaction: the work in it, then the commit. With a leader's epoch its fence is checked first.
+/// One transaction: the work in it, then the commit. With a leader's epoch, its fence is checked first.
 macro_rules! transaction {
     ($database:ident, $durability:ident, $transaction:ident, $now:pat_param => $work:expr) => {{
         let mut $transaction = $database.write(Durability::$durability).await?;
@@ -135,7 +136,7 @@ impl Database for SqliteDatabase {
         Ok(Box::new(Writing::new(transaction, self.now())))
     }
 
-    /// The file answers always, if slowly.
+    /// The file always answers, possibly slowly.
     fn limit(&self, _length: Length) -> Duration {
         Duration::MAX
     }
@@ -201,8 +202,7 @@ impl Database for SqliteDatabase {
 
     async fn version(&self) -> Result<String, StoreError> {
         let version = self.pools.observer.version().await?;
-        // The count starts again in a process that opens the file later, so the time of opening is a part of
-        // the version.
+        // The count starts again in a process that opens the file later, so the version includes the time of opening.
         Ok(format!("{}.{version}", self.opened_at))
     }
 
@@ -232,8 +232,8 @@ impl Database for SqliteDatabase {
         }
     }
 
-    /// A power cut may take a lease back, although Terraform has begun under it: no input counts as applied after
-    /// that, and the wait for the disk would be on the way of every change.
+    /// A power cut may undo a lease although Terraform has begun under it: no input counts as applied after a power
+    /// cut, and waiting for the disk would delay every change.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
         transaction!(self, Process, t, now => lease::acquire(&mut t, claim, now))
     }

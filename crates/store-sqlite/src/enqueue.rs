@@ -1,4 +1,4 @@
-//! Frozen inputs become queued runs.
+//! Queues runs for frozen inputs.
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
@@ -12,20 +12,19 @@ use crate::call::shared;
 use crate::inputs;
 use crate::row::{by, failed_to};
 
-/// A run to be queued.
 pub(crate) struct NewRun<'a> {
     pub(crate) id: RunId,
     pub(crate) task: &'a str,
     pub(crate) kind: RunKind,
-    /// The run has one attempt only.
+    /// The run has a single attempt.
     pub(crate) requested: bool,
     pub(crate) input: Digest,
     pub(crate) due_at: i64,
-    /// The settings that its worker must have.
+    /// The settings that its worker needs.
     pub(crate) settings: Option<i64>,
-    /// Its trace as it is stored; a requested run has that of its request.
+    /// Its trace in stored form; a requested run has the trace of its request.
     pub(crate) trace: Option<String>,
-    /// Its cause as it is stored.
+    /// Its cause in stored form.
     pub(crate) cause: Option<String>,
 }
 
@@ -124,7 +123,7 @@ async fn enqueue(
     Ok(plan.answer)
 }
 
-/// Removes a request that has become a run.
+/// Removes a request whose run is queued.
 async fn remove_request(connection: &mut SqliteConnection, run: RunId) -> Result<(), StoreError> {
     sqlx::query("-- enqueue: what was requested\nDELETE FROM run_requests WHERE run_id = ?")
         .bind(run.to_string())
@@ -201,8 +200,8 @@ pub(crate) async fn insert_run(
     Ok(())
 }
 
-/// The queued run gets the newer input and all its attempts, at once, and keeps its place in the queue.
-/// Errors of earlier attempts stay with it, so that the event at its end has them.
+/// Gives the queued run the newer input and all its attempts, due at once and at the same position in the queue.
+/// Errors of earlier attempts stay, so that the event at its end includes them.
 async fn replace(
     connection: &mut SqliteConnection,
     (queued, trace, cause): (Option<RunId>, Option<String>, Option<String>),
@@ -246,13 +245,12 @@ async fn cancel(
     Ok(())
 }
 
-/// A newer input has not failed yet.
+/// Resets the failures: a newer input has not failed yet.
 const FORGET_FAILURES: &str = "-- enqueue: forget failures
         UPDATE tasks SET failures = 0 WHERE name = ?";
-/// Gives the input all its attempts again.
 const FORGET_ATTEMPTS: &str =
     "-- enqueue: not tried yet\nUPDATE tasks SET tried_input = NULL WHERE name = ?";
-/// A newer input has come, or a run was requested.
+/// Ends withholding, because a newer input has come or a run was requested.
 const END_WITHHOLDING: &str =
     "-- enqueue: not withheld\nUPDATE tasks SET cancelled_input = NULL WHERE name = ?";
 const COUNT_SKIP: &str =

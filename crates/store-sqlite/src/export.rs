@@ -1,4 +1,4 @@
-//! Reading everything in a file, to be moved into another store.
+//! Reads all rows of a file that move into a different store.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::call::{Call, Cells, bound, shared};
 use crate::pools::{OpenError, failed};
 use crate::schema;
 
-/// Why a file cannot be read as it is. Found as the source of [`StoreError::Open`].
+/// Why a file cannot be read. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// The file is a database of another program, or no database.
+    /// The file belongs to a different program, or is no database.
     #[error("it is no database of cts")]
     Foreign,
-    /// The file was written by an older program.
+    /// An older program wrote the file.
     #[error(
         "it was written by an older cts: run `cts start` of this version once, which brings it up to date"
     )]
@@ -34,9 +34,9 @@ pub enum FileError {
     Mismatch(#[from] SchemaMismatch),
 }
 
-/// Opens a file to read it. The caller makes sure that nothing writes at the same time.
+/// Opens a file to read it. The caller ensures that no process writes at the same time.
 ///
-/// The file must exist and have the schema of this program: [`FileError`] is otherwise the source of the
+/// The file must exist and have the schema of this program; otherwise [`FileError`] is the source of the
 /// [`StoreError::Open`]. `boot` as for [`open`](crate::open): in a file that may lack the last commits no input
 /// counts as applied.
 pub async fn export(path: &Path, boot: Option<&str>) -> Result<SqlExport, StoreError> {
@@ -58,7 +58,7 @@ async fn begin(path: &Path, boot: Option<&str>) -> Result<SqlExport, OpenError> 
     .fetch_one(&mut connection)
     .await?;
     sqlx::query("BEGIN").execute(&mut connection).await?;
-    // Nothing that is read needs the time.
+    // Reading does not use the time.
     let connection = Call::new(Box::new(connection), 0);
     Ok(SqlExport::new(connection, !complete))
 }
@@ -75,7 +75,7 @@ impl Stream for Call<Box<SqliteConnection>> {
     }
 }
 
-/// Checks that the schema is exactly that of this program; [`FileError`] otherwise.
+/// Checks that the schema is exactly that of this program; fails with [`FileError`] otherwise.
 pub(crate) async fn check(connection: &mut SqliteConnection) -> Result<(), OpenError> {
     let stored = stored(&mut shared(connection, 0)).await?;
     if stored.applied.is_empty() {

@@ -1,4 +1,4 @@
-//! Frozen inputs and their contents, stored and forgotten.
+//! Stores and forgets frozen inputs and their contents.
 
 use cts_core::FrozenInput;
 use cts_store::EncodedContents;
@@ -9,7 +9,7 @@ use crate::row::failed_to;
 
 const STORE: &str = "store an input";
 
-/// Stores an input with those of its contents that are missing.
+/// Stores an input and its missing contents.
 pub(crate) async fn store(
     connection: &mut SqliteConnection,
     input: &FrozenInput,
@@ -63,7 +63,7 @@ pub(crate) async fn store(
     Ok(())
 }
 
-/// Removes those of these inputs that no run needs any more, and their contents if no other input has them.
+/// Removes the inputs among these that no run needs any more, and contents that no remaining input uses.
 pub(crate) async fn forget(
     connection: &mut SqliteConnection,
     inputs: &[String],

@@ -1,4 +1,4 @@
-//! Leases, granted.
+//! Grants leases.
 
 use cts_core::runs::{ELSEWHERE_FOR, RunKind};
 use cts_core::{Capabilities, Delivery, LeaseEpoch};
@@ -11,9 +11,10 @@ use sqlx::SqliteConnection;
 use crate::call::shared;
 use crate::row::{Cell, by, failed_to, span_micros};
 
-/// Leases with one statement, on the way of every change, and a second one for an apply; the trigger
-/// `runs_leased` belongs to it. A row that cannot be decoded is an error, with which the caller's transaction
-/// is rolled back.
+/// Leases with one statement, because every change waits for it, and a second statement for an apply; the trigger
+/// `runs_leased` is part of it.
+///
+/// A row that cannot be decoded is an error, which rolls the caller's transaction back.
 pub(crate) async fn acquire(
     connection: &mut SqliteConnection,
     claim: &Claim,
@@ -112,8 +113,8 @@ pub(crate) async fn acquire(
     Ok(Some(lease))
 }
 
-/// Notes that the task owes no run any more, and numbers the delivery of an attempt, as
-/// [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) says.
+/// Notes that the task no longer owes a run, and numbers the delivery of an attempt, as
+/// [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) decides.
 async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Delivery, StoreError> {
     let failed = failed_to("number a delivery");
     let (number, first_run): (i64, String) = sqlx::query_as(

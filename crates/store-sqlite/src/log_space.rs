@@ -14,7 +14,7 @@ const OPERATION: &str = "measure logs";
 
 const REMOVE: &str = "remove logs";
 
-/// Logs that one statement finds.
+/// Maximum number of logs that one statement finds.
 const FOUND_AT_ONCE: u32 = 1_000;
 
 pub(crate) async fn measure(pools: &Pools) -> Result<u64, StoreError> {
@@ -45,8 +45,8 @@ pub(crate) async fn measure(pools: &Pools) -> Result<u64, StoreError> {
     Ok(u64::try_from(ended.saturating_add(running)).unwrap_or_default())
 }
 
-/// Measures logs of ended runs, with a reader that does not block the writer; a run that was forgotten since
-/// has no log.
+/// Measures logs of ended runs, with a reader that does not block the writer; a run that was forgotten since has no
+/// log.
 async fn measure_ended(pools: &Pools, runs: &[String]) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let measured: Vec<(String, i64)> = sqlx::query_as(
@@ -113,9 +113,10 @@ async fn removable(pools: &Pools) -> Result<Vec<(String, i64)>, StoreError> {
     .map_err(failed_to(REMOVE))
 }
 
-/// Replaces the last line of a log by one that says that the log was removed, so that readers that follow the
-/// log get it, and removes the other lines. The size is noted at the end: if the process dies before, the
-/// next one begins again.
+/// Replaces the last line of a log by a line about the removal, so that readers that follow the log receive it, and
+/// removes the other lines.
+///
+/// The size is noted at the end: if the process dies earlier, the next call begins again.
 async fn remove_lines(pools: &Pools, run: &str) -> Result<(), StoreError> {
     let failed = failed_to(REMOVE);
     loop {

@@ -1,4 +1,4 @@
-//! Logs of runs, written.
+//! Writes the logs of runs.
 
 use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::{LeaseError, LogLine, StoreError};

@@ -9,7 +9,7 @@ use sqlx::SqlitePool;
 use crate::version::Observer;
 use crate::writer::Writer;
 
-/// A connection that writes, some that read, and an observer of commits.
+/// A writing connection, several reading connections, and an observer of commits.
 #[derive(Debug, Clone)]
 pub(crate) struct Pools {
     pub(crate) writer: Writer,
@@ -20,7 +20,7 @@ pub(crate) struct Pools {
 /// Why a file cannot be opened.
 pub(crate) type OpenError = Box<dyn Error + Send + Sync>;
 
-/// Makes it an error of the store.
+/// Converts the error into an error of the store.
 pub(crate) fn failed(path: &Path) -> impl FnOnce(OpenError) -> StoreError {
     let location = path.display().to_string();
     move |source| StoreError::Open { location, source }

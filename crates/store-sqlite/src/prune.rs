@@ -1,4 +1,4 @@
-//! Forgets old rows, in transactions so small that no call waits long for the one connection that writes.
+//! Forgets old rows, in transactions small enough that no call waits long for the one connection that writes.
 
 use cts_core::EVENTS_KEPT;
 use cts_store::{LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError};
@@ -86,7 +86,7 @@ async fn old_runs(
     .map_err(failed_to(OPERATION))
 }
 
-/// Forgets all lines of one log but the last ones, which go with their run: a log may be too long for one
+/// Forgets all lines of one log except the last, which are removed with their run: a log may be too long for one
 /// transaction.
 async fn forget_lines(pools: &Pools, run: &str) -> Result<(), StoreError> {
     loop {

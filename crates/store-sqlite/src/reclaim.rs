@@ -1,4 +1,4 @@
-//! Reclaims the leases of workers that are gone.
+//! Takes back the leases of lost workers.
 
 use cts_store::decode::{self, ExpiredLease};
 use cts_store::{ExpiredLeases, LeaseError, Requeued, StoreError};
@@ -14,7 +14,7 @@ const OPERATION: &str = "take back leases";
 /// Silence after which a member or a worker is forgotten, in microseconds.
 const SILENCE: i64 = 24 * 3600 * 1_000_000;
 
-/// Takes back expired leases, one for each of these at most.
+/// Takes back expired leases, at most one for each element of `each`.
 pub(crate) async fn reap(
     connection: &mut SqliteConnection,
     each: &[ExpiredLeases],
@@ -47,8 +47,8 @@ pub(crate) async fn reap(
     Ok(requeued)
 }
 
-/// Expired leases, first expired first. The lease of an [ending](cts_store_sql::endings) has expired only once force
-/// gives its remote run up.
+/// Expired leases, first expired first. The lease of an [ending](cts_store_sql::endings) counts as expired only once
+/// force abandons its remote run.
 async fn expired(
     connection: &mut SqliteConnection,
     most: usize,
@@ -71,7 +71,7 @@ async fn expired(
     rows.iter().map(by(decode::expired_lease)).collect()
 }
 
-/// Forgets members and workers that have been silent for long.
+/// Forgets members and workers that have been silent for a long time.
 pub(crate) async fn forget_silent(
     connection: &mut SqliteConnection,
     now: i64,

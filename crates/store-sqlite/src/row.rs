@@ -1,4 +1,4 @@
-//! Between columns and values.
+//! Conversion between columns and values.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) fn micros(at: DateTime<Utc>) -> i64 {
     at.timestamp_micros()
 }
 
-/// Time from one moment to another, both in microseconds since 1970; zero if the other is earlier.
+/// Time between two times in microseconds since 1970; zero if `to` is earlier than `from`.
 pub(crate) fn between(from: i64, to: i64) -> Duration {
     Duration::from_micros(u64::try_from(to.saturating_sub(from)).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The schema: whether it fits this program, and how it is brought up to date.
+//! The schema: its check and its migrations.
 
 use cts_store::schema::{SchemaMismatch, SchemaPlan, StoredSchema};
 use cts_store_sql::schema::stored;
@@ -10,14 +10,14 @@ use crate::pools::OpenError;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
-/// Makes the schema before the first version that of the first one.
+/// Turns the schema before the first version into that of the first version.
 const MOVE: &str = include_str!("../predecessor/move.sql");
 
-/// Where the driver's migrations keep their books.
+/// The table in which the driver records migrations.
 const TABLE: &str = "_sqlx_migrations";
 
-/// Brings the schema up to date, each migration in a transaction of its own. A [`SchemaMismatch`] is an error of its
-/// own, so that callers of the store find it.
+/// Brings the schema up to date, each migration in a separate transaction. A [`SchemaMismatch`] is returned
+/// unwrapped, so that callers of the store find it.
 pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<(), OpenError> {
     let stored = stored(&mut shared(connection, 0)).await?;
     let SchemaPlan { mut moves, missing } = plan(&stored)?;

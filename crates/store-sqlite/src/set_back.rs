@@ -1,4 +1,4 @@
-//! Entries that were written while the clock was ahead, after it was set back.
+//! Corrects entries that were written while the clock was ahead, after it was set back.
 
 use cts_core::lease::{FARTHEST, LONGEST_LEASE};
 use cts_store::StoreError;
@@ -8,8 +8,10 @@ use sqlx::SqliteConnection;
 
 use crate::row::{failed_to, span_micros};
 
-/// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest
-/// life of a lease, and workers and replicas count as seen now. A suspended destruction goes on waiting.
+/// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest life of
+/// a lease, and workers and replicas count as seen now.
+///
+/// A suspended destruction keeps waiting.
 pub(crate) async fn bring_back(
     connection: &mut SqliteConnection,
     now: i64,

@@ -5,7 +5,7 @@ use sqlx::SqliteExecutor;
 
 use crate::row::failed_to;
 
-/// The settings in force of the blocks that a generation is for.
+/// The settings in force for the blocks of a generation.
 pub(crate) async fn in_force(
     executor: impl SqliteExecutor<'_>,
     number: Option<i64>,

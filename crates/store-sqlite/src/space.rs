@@ -1,4 +1,4 @@
-//! Returns the space of deleted rows to the disk, in steps so small that no call waits long.
+//! Returns the space of deleted rows to the disk, in steps small enough that no call waits long.
 
 use cts_store::StoreError;
 use sqlx::{SqliteConnection, SqlitePool};
@@ -7,16 +7,16 @@ use crate::pools::Pools;
 use crate::row::failed_to;
 use cts_store_sql::Durability;
 
-/// Free pages that stay, for the next writes: 1 MiB.
+/// Free pages that are kept for the next writes: 1 MiB.
 const KEPT: i64 = 256;
 
-/// A file of an earlier version, which does not shrink, is rewritten at the start if it has at most this many
-/// pages: 1 GiB.
+/// Maximum number of pages up to which a file of an earlier version, which does not shrink, is rewritten at the
+/// start: 1 GiB.
 const WRITTEN_ANEW: i64 = 256 * 1024;
 
 const OPERATION: &str = "give back room";
 
-/// Gives back free pages, and empties the log of changes.
+/// Returns free pages, and empties the write-ahead log.
 pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
     let mut free = i64::MAX;
     loop {
@@ -41,8 +41,8 @@ pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Lets a new file, or one of an earlier version, shrink, if that does not take long. Does not do so for
-/// every connection: setting it again is a write.
+/// Lets a new file shrink, and a file of an earlier version if that does not take long. Not set for every connection,
+/// because setting it again is a write.
 pub(crate) async fn make_shrinkable(pool: &SqlitePool) -> Result<(), sqlx::Error> {
     let mut connection = pool.acquire().await?;
     let incremental = 2;

@@ -9,8 +9,8 @@ use sqlx::{Row as _, SqlitePool};
 
 use crate::row::failed_to;
 
-/// A connection that only reads how often others have committed. Counts of two connections are not
-/// comparable, so the connections are counted too, in case one is lost.
+/// A connection that only reads how often other connections have committed. Counts of two connections are not
+/// comparable, so the connections are counted too, in case a connection is lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Observer {
     pool: SqlitePool,
@@ -18,7 +18,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Connects with its first use.
+    /// Creates an observer that connects at its first use.
     pub(crate) fn new(options: SqliteConnectOptions) -> Self {
         let connections = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&connections);

@@ -21,13 +21,13 @@ const fn begin(durability: Durability) -> &'static str {
 
 /// Makes transactions, one at a time. Cheap to clone; clones share the connection.
 ///
-/// A connection whose commit or rollback failed is closed and opened again: SQLite may have ended the
-/// transaction by itself (a full disk, an I/O error), while the driver takes it for open and would refuse
-/// every later one.
+/// A connection whose commit or rollback failed is closed and opened again: SQLite may have ended the transaction by
+/// itself (a full disk, an I/O error), while the driver assumes that it is open and would refuse every later
+/// transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pool: SqlitePool,
-    /// The last commit has failed.
+    /// The last commit failed.
     suspect: Arc<AtomicBool>,
 }
 
@@ -37,12 +37,12 @@ impl Writer {
         let failed = Arc::clone(&suspect);
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
-            // A file needs no ping.
+            // A file does not need a ping.
             .test_before_acquire(false)
             .idle_timeout(None)
             .max_lifetime(None)
             .before_acquire(move |connection, _metadata| {
-                // Rollbacks are over by now: the pool waits for them before it takes a connection back.
+                // Rollbacks have ended here: the pool waits for them before it takes a connection back.
                 let sound =
                     !failed.swap(false, Ordering::SeqCst) && !connection.is_in_transaction();
                 Box::pin(async move {
@@ -62,7 +62,7 @@ impl Writer {
         &self.pool
     }
 
-    /// Begins a transaction, when the one before it is over.
+    /// Begins a transaction when the previous one has ended.
     pub(crate) async fn begin(&self, durability: Durability) -> Result<Write, StoreError> {
         let begin = self.pool.begin_with(begin(durability)).await;
         Ok(Write {
@@ -76,19 +76,19 @@ impl Writer {
     }
 }
 
-/// A transaction that writes. Unless it is committed it is rolled back.
+/// A transaction that writes. Rolled back unless it is committed.
 pub(crate) struct Write {
-    /// `None` when it has ended.
+    /// `None` after the end.
     transaction: Option<Transaction<'static, Sqlite>>,
     suspect: Arc<AtomicBool>,
 }
 
-/// Nothing uses a transaction after its end.
+/// Panic message for the use of a transaction after its end.
 const ENDED: &str = "a transaction is not used after its commit";
 
 impl Write {
-    /// Ends the transaction. If that fails, nothing of it has happened, except when the future was dropped on
-    /// the way.
+    /// Commits the transaction. If that fails, the transaction has had no effect, unless the future was dropped
+    /// before its end.
     pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// As SQLite itself does when the disk is full: the COMMIT fails, and the transaction has ended.
+    /// Simulates SQLite with a full disk: the COMMIT fails, and the transaction has ended.
     #[tokio::test]
     async fn a_connection_that_cannot_commit_is_opened_anew() {
         let directory = tempfile::tempdir().unwrap();

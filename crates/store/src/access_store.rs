@@ -12,7 +12,7 @@ use crate::error::StoreError;
 /// [`Store`](crate::Store) are.
 #[async_trait]
 pub trait AccessStore {
-    /// Stores records of calls that change nothing by themselves, in this order.
+    /// Stores records of calls that change nothing by themselves, in the given order.
     async fn audit(&self, records: &[AuditRecord]) -> Result<(), StoreError>;
 
     /// Records with a smaller number than `before`, newest first, at most `limit`.
@@ -29,17 +29,19 @@ pub trait AccessStore {
         limit: u32,
     ) -> Result<Vec<StoredRecord>, StoreError>;
 
-    /// Forgets records that are older than `kept_for`, and the oldest of more than `kept`. Refused requests may take
-    /// half of that space, so that they drive out no other record. Returns the number of forgotten records.
+    /// Forgets records older than `kept_for`, and the oldest records beyond `kept`.
+    ///
+    /// Refused requests take at most half of `kept`, so that they displace no other record. Returns the number of
+    /// forgotten records.
     async fn prune_audit(&self, kept_for: Duration, kept: u32) -> Result<u64, StoreError>;
 
-    /// Stores a token; returns false, and stores nothing, if another token has its name.
+    /// Stores a token. Returns false without storing it if a token with this name exists.
     async fn create_token(&self, token: &NewStoredToken) -> Result<bool, StoreError>;
 
-    /// Forgets a token; returns whether there was one.
+    /// Forgets a token. Returns whether the token existed.
     async fn revoke_token(&self, name: &str) -> Result<bool, StoreError>;
 
-    /// All tokens by name, also expired ones.
+    /// All tokens by name, including expired tokens.
     async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
 }
 
@@ -48,7 +50,7 @@ pub trait AccessStore {
 pub struct StoredRecord {
     /// Position among all records, in the order of their transactions, without gaps.
     pub number: u64,
-    /// When it was stored, by the clock of the database.
+    /// Time of storing, by the clock of the database.
     pub at: DateTime<Utc>,
     /// The record.
     pub record: AuditRecord,
@@ -63,11 +65,11 @@ pub struct NewStoredToken {
     pub sha256: [u8; 32],
     /// Its role.
     pub role: Role,
-    /// Patterns of the tasks that it is limited to; empty for all tasks.
+    /// Patterns of the tasks that the token is limited to; empty for all tasks.
     pub tasks: Vec<String>,
     /// Its creator, for display.
     pub created_by: String,
-    /// Its life, from now on; `None` without an end.
+    /// Time to live, from now on; `None` without an end.
     pub life: Option<Duration>,
 }
 
@@ -80,12 +82,12 @@ pub struct StoredToken {
     pub sha256: [u8; 32],
     /// Its role.
     pub role: Role,
-    /// Patterns of the tasks that it is limited to; empty for all tasks.
+    /// Patterns of the tasks that the token is limited to; empty for all tasks.
     pub tasks: Vec<String>,
-    /// When it was made.
+    /// Time of its creation.
     pub created_at: DateTime<Utc>,
     /// Its creator, for display.
     pub created_by: String,
-    /// When it ends; `None` without an end.
+    /// Time of its expiry; `None` without an end.
     pub expires_at: Option<DateTime<Utc>>,
 }

@@ -1,4 +1,4 @@
-//! The end of an attempt: reads the stored rows and decides what to write. For implementations.
+//! The end of an attempt: reads the stored rows and decides which writes follow. For implementations.
 
 mod attempt_end;
 mod completion;
@@ -59,9 +59,10 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Reads a row of `runs` with the columns of its task; `tried` says whether the input was tried,
-    /// `newer_waits` whether a run to apply is queued, and `state_refused` whether the Terraform state of the task
-    /// waits for a decision; and with those of [`open_remote`].
+    /// Reads a row of `runs` with the columns of its task and those of [`open_remote`].
+    ///
+    /// `tried` is set if the input was tried, `newer_waits` if a run to apply is queued, and `state_refused` if the
+    /// Terraform state of the task needs a decision.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a leased run";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -91,7 +92,7 @@ impl Attempt {
             remote: open_remote(row)?,
             started_at: run.time("started_at")?,
             leased_at: run.time_if_any("leased_at")?,
-            // A running run was updated last when its lease was granted or renewed.
+            // Granting and renewing the lease are the last updates of a running run.
             renewed_at: run.time("updated_at")?,
             run_phase: run.text_if_any("run_phase")?.and_then(RunPhase::parse),
             records: run.json_if_any("ended_attempts")?.unwrap_or_default(),
@@ -105,7 +106,7 @@ impl Attempt {
         completion: &Completion,
         now: i64,
     ) -> Result<AttemptEnd<'_>, StoreError> {
-        // As if the worker had only stopped; the record of the attempt has the error.
+        // Treated as if the worker had only stopped; the record of the attempt keeps the error.
         let outcome = if self.is_given_back(completion) {
             &AttemptOutcome::Interrupted
         } else {
@@ -115,7 +116,7 @@ impl Attempt {
             keep_error(&mut self.errors, error);
         }
         let by_request = self.cancelled && ends_cancelled(outcome, self.kind);
-        // A run that was ended on its server counts as cancelled. Its own error says so.
+        // A run that was ended on its server counts as cancelled. Its own error states that.
         self.cancelled |= matches!(outcome, AttemptOutcome::Declined(_));
         let after = after_attempt(outcome, self.context(completion));
         let ending = self.ending(outcome, after);
@@ -151,7 +152,7 @@ impl Attempt {
         self.ended(completion, ends, now)
     }
 
-    /// The time until a worker may end the remote run, if the run ends only after that.
+    /// The time until a worker may end the remote run, if the run ends only after the remote run.
     fn awaits_ending(
         &self,
         after: AfterAttempt,
@@ -162,7 +163,7 @@ impl Attempt {
         becomes_ending(after, outcome, self.context(completion), self.by_force)
     }
 
-    /// Whether the machine of the worker is at fault, so that the attempt does not count.
+    /// Whether the attempt does not count because the machine of the worker is at fault.
     fn is_given_back(&self, completion: &Completion) -> bool {
         is_given_back(completion.early_failure, &completion.holder, &self.records)
     }
@@ -212,7 +213,7 @@ impl Attempt {
         let run = completion.run.to_string();
         let now = finished_at(&run).time(now)?;
         let given_back = self.is_given_back(completion);
-        // So that a worker whose machine is at fault, or that fell silent, does not get the run at once again.
+        // A worker whose machine is at fault, or whose lease was lost, does not get the run again at once.
         let elsewhere = completion.early_failure == Some(EarlyFailure::Machine)
             || ending == AttemptEnding::LeaseLost;
         let record = self.record(completion, (after, ending), now);
@@ -275,7 +276,7 @@ impl Attempt {
         })
     }
 
-    /// The run stays running, without a holder, until a worker has ended its remote run.
+    /// Keeps the run running, without a holder, until a worker has ended its remote run.
     fn put_to_end(
         mut self,
         completion: &Completion,
@@ -323,7 +324,7 @@ impl Attempt {
             remote_url: completion
                 .remote_url()
                 .or_else(|| self.remote.as_ref()?.url.clone()),
-            // Stored from the row of the run.
+            // The store takes both values from the row of the run.
             requested_by: None,
             cause: None,
             config: self.event_config.clone(),

@@ -1,4 +1,4 @@
-//! Cancelling runs: reads the stored rows and decides what to write. For implementations.
+//! Cancelling runs: reads the stored rows and decides which writes follow. For implementations.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::error::{CancelError, StoreError};
 use crate::fields::{Columns, Fields};
 use crate::task::RunRequest;
 
-/// When a suspended destruction is due, in microseconds since 1970: in the year 9999, so that a scheduler
-/// without support for suspended destructions leaves it alone.
+/// When a suspended destruction is due, in microseconds since 1970: in the year 9999, so that a scheduler without
+/// support for suspended destructions never starts it.
 pub const SUSPENDED_UNTIL: i64 = 253_370_764_800_000_000;
 
 /// Reason with which open requests are refused when they are cancelled.
@@ -28,8 +28,10 @@ pub const CUT_OFF: &str = "cancelled: the program ended while the run was being 
 /// Error of a queued run that was cancelled.
 pub const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
 
-/// The remote run of a row of `runs` that may still change something: its own (`remote_run`), or the newest one of its
-/// task (`task_remote_run`). The flag `has_open_remote` decides whether there is one.
+/// The remote run of a row of `runs` that may still change something: its own (`remote_run`), or the newest remote
+/// run of its task (`task_remote_run`).
+///
+/// The flag `has_open_remote` decides whether such a remote run exists.
 pub fn open_remote(row: &dyn Columns) -> Result<Option<RemoteRun>, StoreError> {
     let row = Fields::new(row, "read a remote run", "runs");
     if !row.flag("has_open_remote")? {
@@ -67,14 +69,14 @@ pub struct CancelledRun {
     pub task: TaskName,
     /// Kind of the run.
     pub kind: RunKind,
-    /// Its status now: cancelled, running while its worker stops it or its remote run is ended, or queued if it is a
-    /// suspended destruction or another run of its task goes first.
+    /// Its status now: cancelled; running while its worker stops it or its remote run is ended; or queued if it is a
+    /// suspended destruction or a different run of its task goes first.
     pub status: RunStatus,
-    /// The worker that has the order to stop it.
+    /// The worker that was ordered to stop the run.
     pub worker: Option<WorkerId>,
     /// The event, if the run has ended with one.
     pub event: Option<Event>,
-    /// Whether its task was discarded by that, or shows something else.
+    /// Whether the cancellation discarded the task or changed what is shown of it.
     pub tasks_changed: bool,
     /// Whether the run is a destruction that is suspended from now on.
     pub suspends: bool,
@@ -106,9 +108,9 @@ pub struct CancelState {
     pub order: CancelOrder,
     /// Time since the first order was given.
     pub ordered: Duration,
-    /// The worker has taken note.
+    /// The worker has received the order.
     pub noted: bool,
-    /// The worker has renewed its lease after that, so that it lives.
+    /// The worker has renewed its lease after receiving the order, so it is alive.
     pub renewed: bool,
 }
 
@@ -126,7 +128,7 @@ impl CancelState {
     }
 }
 
-/// The order of a run that has an order to stop.
+/// The order for a run that is to be stopped.
 pub const fn order(by_force: bool) -> CancelOrder {
     if by_force {
         CancelOrder::Force
@@ -154,15 +156,15 @@ pub struct CancelTarget {
     phase: TaskPhase,
     context: CancelContext,
     errors: Vec<String>,
-    /// Its remote run, if that may still change something.
+    /// Its remote run, if the remote run may still change something.
     remote: Option<RemoteRun>,
     event_config: Option<EventConfig>,
 }
 
-/// The answer and the writes for a run that is cancelled.
+/// The result and the writes for a run that is cancelled.
 #[derive(Debug)]
 pub struct CancelPlan {
-    /// The answer.
+    /// The result.
     pub answer: CancelledRun,
     /// The writes.
     pub writes: CancelWrites,
@@ -171,20 +173,20 @@ pub struct CancelPlan {
 /// See [`CancelPlan`].
 #[derive(Debug)]
 pub enum CancelWrites {
-    /// The queued run ends, with the event of the answer if it has one.
+    /// The queued run ends, with the event of the result if it has an event.
     Withdraw {
-        /// Errors of the run's attempts, oldest first, and that it was withdrawn.
+        /// Errors of the run's attempts, oldest first, and the error of the withdrawal.
         errors: Vec<String>,
         /// Its input is withheld.
         withholds: bool,
-        /// The task that it was to create is discarded.
+        /// The task that the run was to create is discarded.
         discards: bool,
     },
     /// The destruction is suspended.
     Suspend,
     /// The queued run becomes an ending: see [`becomes_ending`](cts_core::runs::becomes_ending).
     EndRemote,
-    /// The order is noted; one by force stays one.
+    /// The order is noted; an order by force stays by force.
     Order {
         /// By force.
         by_force: bool,
@@ -192,8 +194,8 @@ pub enum CancelWrites {
 }
 
 impl CancelTarget {
-    /// Reads a row of `runs` with `ordered_micros` (time since the first order), the columns of [`open_remote`] and, if
-    /// its task exists, the task's `phase`, `event_config` and whether it `is_suspended`.
+    /// Reads a row of `runs` with `ordered_micros` (time since the first order) and the columns of [`open_remote`];
+    /// if its task exists, also the task's `phase`, `event_config` and whether it `is_suspended`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a run to be cancelled";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -232,7 +234,7 @@ impl CancelTarget {
         })
     }
 
-    /// Decides, `now`: microseconds since 1970.
+    /// Decides the cancellation; `now` is in microseconds since 1970.
     pub fn decide(self, force: bool, event: EventId, now: i64) -> Result<CancelPlan, CancelError> {
         let Self {
             mut answer,
@@ -276,7 +278,7 @@ impl CancelTarget {
                     error: Some(failure_text(&errors, 0)),
                     resources: None,
                     remote_url: remote.and_then(|remote| remote.url),
-                    // Stored from the row of the run.
+                    // The store takes both values from the row of the run.
                     requested_by: None,
                     cause: None,
                     config: event_config.unwrap_or_else(no_config),

@@ -1,7 +1,7 @@
 //! Conversion between columns and values, for databases that store both as texts and whole numbers.
 //!
-//! Implementations of [`Store`](crate::Store) share the spellings, so that rows can be moved from one to
-//! another (`cts migrate`).
+//! Implementations of [`Store`](crate::Store) share the spellings, so that rows can be moved between databases (`cts
+//! migrate`).
 
 use std::error::Error;
 use std::fmt::Display;
@@ -15,14 +15,13 @@ use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
 use crate::error::StoreError;
 use crate::model::LogStream;
 
-/// Size in bytes from which inputs and plans are compressed. Below it, compression takes longer than it
-/// saves, on the way of every change.
+/// Size in bytes from which inputs and plans are compressed. Compressing smaller ones delays every change more than
+/// the saved space is worth.
 const COMPRESSED_FROM: usize = 16 * 1024;
 
-/// Level of compression.
 const ZSTD_LEVEL: i32 = 1;
 
-/// A duration in microseconds; one that is too long for the column becomes the longest possible one.
+/// A duration in microseconds, at most the largest value of the column.
 pub fn span_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
 }
@@ -88,7 +87,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The value of a text that this program has written.
+    /// Parses a text that this program has written.
     pub fn parse<T>(self, text: &str) -> Result<T, StoreError>
     where
         T: FromStr,
@@ -108,7 +107,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.corrupt(format!("{micros} is out of range")))
     }
 
-    /// A whole number that must fit.
+    /// A whole number, which must fit into the type.
     pub fn number<T: TryFrom<i64>>(self, number: i64) -> Result<T, StoreError>
     where
         T::Error: Display,
@@ -120,7 +119,7 @@ impl Cell<'_> {
         self.corrupt(format!("{text:?} is unknown"))
     }
 
-    /// The value among `all` with this spelling.
+    /// The value in `all` with this spelling.
     fn word<T: Copy>(
         self,
         text: &str,
@@ -132,7 +131,7 @@ impl Cell<'_> {
         value.ok_or_else(|| self.unknown(text))
     }
 
-    /// Where a task was declared.
+    /// Parses the origin of a task.
     pub fn origin(self, text: &str) -> Result<TaskOrigin, StoreError> {
         self.word(
             text,
@@ -141,12 +140,12 @@ impl Cell<'_> {
         )
     }
 
-    /// Phase of a task between creation and deletion.
+    /// Parses the phase of a task between creation and deletion.
     pub fn phase(self, text: &str) -> Result<TaskPhase, StoreError> {
         self.word(text, TaskPhase::ALL, TaskPhase::as_str)
     }
 
-    /// Parses what happens to a task when the run of its creation ends.
+    /// Parses the effect on a task of the end of the run that creates it.
     pub fn creation(self, text: &str) -> Result<Creation, StoreError> {
         self.word(text, [Creation::Keep, Creation::Discard], Creation::as_str)
     }
@@ -156,7 +155,7 @@ impl Cell<'_> {
         self.word(text, RunKind::ENQUEUED, RunKind::as_str)
     }
 
-    /// The plan of a run from its three columns; a run has all of them or none.
+    /// The plan of a run from its three columns; a run has values in all of them or in none.
     pub fn plan(
         self,
         changes_present: Option<bool>,
@@ -199,13 +198,13 @@ impl Cell<'_> {
         Ok(timed.map(|timed| timed.timeouts).unwrap_or_default())
     }
 
-    /// The bytes that an input or a plan was encoded to.
+    /// Decodes the bytes of an input or a plan.
     pub fn decoded(self, encoding: &str, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let decoded = self.input_encoding(encoding)?.decode(stored);
         decoded.map_err(|error| self.corrupt(error))
     }
 
-    /// A content of inputs, in the row of its hash.
+    /// The content of inputs in the row of this hash.
     pub fn content(self, encoding: &str, stored: Vec<u8>) -> Result<Content, StoreError> {
         let content = Content::from_bytes(self.decoded(encoding, stored)?);
         if content.hash.to_string() == self.row {
@@ -252,7 +251,7 @@ impl InputEncoding {
         }
     }
 
-    /// How `bytes` are stored.
+    /// Encodes `bytes`, compressed if they are large.
     pub fn encode(bytes: Vec<u8>) -> std::io::Result<(Self, Vec<u8>)> {
         if bytes.len() < COMPRESSED_FROM {
             return Ok((Self::Plain, bytes));
@@ -261,7 +260,7 @@ impl InputEncoding {
         Ok((Self::Zstd, compressed))
     }
 
-    /// The bytes that were stored as `content`.
+    /// Decodes the bytes that were stored as `content`.
     pub fn decode(self, content: Vec<u8>) -> std::io::Result<Vec<u8>> {
         match self {
             Self::Plain => Ok(content),

@@ -15,18 +15,18 @@ use serde::{Deserialize, Serialize};
 pub struct Member {
     /// Instance id, unique among the live replicas.
     pub id: String,
-    /// Incarnation of the process that has the id.
+    /// Incarnation of the process that uses the id.
     pub incarnation: Incarnation,
     /// Name of its registration with Consul.
     pub service_name: String,
-    /// Address that it advertises to the others, if any.
+    /// Address that the replica advertises to the other replicas, if any.
     pub address: Option<String>,
 }
 
 /// State of the leadership after [`Store::lead`](crate::Store::lead).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leadership {
-    /// Increases by one with every grant that is not an extension.
+    /// Increases by one with every grant except an extension.
     pub epoch: LeaderEpoch,
     /// Whether the caller leads.
     pub mine: bool,
@@ -34,15 +34,15 @@ pub struct Leadership {
     pub leader: String,
     /// Time until the leader's lease expires unless it is renewed; at least zero.
     pub expires_in: Duration,
-    /// Whether the caller leads, and no other process has led since this incarnation was last granted the
-    /// leadership. False for its first grant.
+    /// Whether the caller leads, and no other process has led since the leadership was last granted to this
+    /// incarnation. False for its first grant.
     pub resumed: bool,
-    /// Time since another incarnation with the caller's id was seen, if that is within the time to live. The
-    /// caller is then not noted as a member, and leads only if it led already.
+    /// Time since another incarnation with the caller's id was seen, if that is within the time to live. The caller
+    /// is then not noted as a member, and leads only if it led already.
     pub id_in_use: Option<Duration>,
 }
 
-/// A replica as the others see it.
+/// A replica as the other replicas see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberState {
     /// Its registration.
@@ -56,13 +56,14 @@ pub struct MemberState {
 /// A worker as the scheduler sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerState {
-    /// Its registration; `draining` is also true if draining was requested and is not confirmed yet.
+    /// Its registration. `draining` is also true if draining was requested and is not confirmed yet.
     pub worker: WorkerRecord,
     /// Time of its first heartbeat.
     pub since: DateTime<Utc>,
     /// Time since its last heartbeat.
     pub silent_for: Duration,
-    /// Whether it is an earlier life of another worker. Such a worker is not shown; nothing else depends on this.
+    /// Whether a later life of the worker has replaced this life. A replaced worker is not shown; nothing else
+    /// depends on this.
     pub replaced: bool,
     /// Runs leased to it now.
     pub running: u32,
@@ -75,25 +76,25 @@ pub struct WorkerState {
 pub enum Heartbeat {
     /// The worker is noted.
     Noted {
-        /// The worker is to drain.
+        /// The worker is asked to drain.
         drains: bool,
     },
     /// The id belongs to a process with a different registration; nothing is noted.
     Foreign,
 }
 
-/// A worker that was silent for so long counts as lost. Its leases expire by their own time.
+/// Silence after which a worker counts as lost. Its leases expire independently of this.
 pub const LOST_AFTER: Duration = Duration::from_secs(15);
 
 impl WorkerState {
-    /// Whether the worker lives and takes new runs.
+    /// Whether the worker lives and accepts new runs.
     pub fn takes_runs(&self) -> bool {
         self.silent_for < LOST_AFTER && !self.worker.draining && self.worker.unable().is_none()
     }
 
     /// The worker, reduced to the properties that decide whether it takes a run with these settings.
     pub fn candidate(&self, settings: Option<u64>) -> Candidate<'_> {
-        // An earlier version, which does not report its settings, takes any run.
+        // A worker of an earlier version does not report its settings and accepts any run.
         let checks = self.worker.settings.is_some();
         Candidate {
             capabilities: &self.worker.capabilities,
@@ -107,7 +108,7 @@ impl WorkerState {
     }
 }
 
-/// How much work waits.
+/// Amount of waiting work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
     /// Queued runs of enabled tasks, and queued plans, checks and requested runs of any task, due or not.
@@ -116,11 +117,11 @@ pub struct QueueDepth {
     pub ready: u64,
     /// Running runs.
     pub running: u64,
-    /// How long the oldest ready run has been due.
+    /// Time for which the oldest ready run has been due.
     pub oldest_ready: Option<Duration>,
 }
 
-/// Runs that a worker could have leased for a while, grouped by requirement and settings.
+/// Runs that a worker could have leased for some time, grouped by requirement and settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingRuns {
     /// Requirement of these runs.
@@ -129,20 +130,20 @@ pub struct WaitingRuns {
     pub settings: Option<u64>,
     /// Number of these runs.
     pub runs: u64,
-    /// Number of these runs that are checks requested by a leader and not by a caller.
+    /// Number of these runs that are checks requested by a leader instead of a caller.
     pub own_checks: u64,
-    /// How long the oldest of them has been due.
+    /// Time for which the oldest of these runs has been due.
     pub oldest: Duration,
-    /// The task of the oldest.
+    /// The task of the oldest run.
     pub task: TaskName,
 }
 
-/// Tells other processes on the same store that something has changed. Hints may be lost, so a receiver reads
-/// the store and never relies on the hint alone.
+/// Notifies other processes on the same store of a change. Hints may be lost, so a receiver reads the store and never
+/// relies on the hint alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
-    /// There may be a run to lease, or a due time has changed.
+    /// A run may be ready to lease, or a due time has changed.
     Queue,
     /// A run has a new status.
     Run {
@@ -155,34 +156,34 @@ pub enum Hint {
         kind: RunKind,
         /// Its status.
         status: RunStatus,
-        /// Moment of the change, by the clock of the sender.
+        /// Time of the change, by the clock of the sender.
         at: DateTime<Utc>,
     },
-    /// A worker drains, or is to.
+    /// A worker drains or was asked to drain.
     Drains {
         /// The worker.
         worker: WorkerId,
     },
-    /// A task was created, changed or deleted, or a run was requested, refused or made of a request.
+    /// A task was created, changed or deleted; or a run was requested, or its request was refused or queued.
     Tasks,
     /// Lines were appended to the log of a run that is followed.
     Log {
         /// The run.
         run: RunId,
     },
-    /// A scheduler follows the log of a run; repeated while it does.
+    /// A scheduler follows the log of a run. Repeated while the scheduler follows it.
     LogFollowed {
         /// The run.
         run: RunId,
-        /// The replica that has followers.
+        /// The replica that follows the log.
         replica: String,
     },
-    /// The leadership may be free.
+    /// The leadership may be vacant.
     Leadership,
-    /// Hints may have been lost, as after a broken connection: the receiver must read everything. Never
+    /// Hints may have been lost, for example when a connection broke: the receiver must read everything. Never
     /// published.
     Gap,
 }
 
-/// Hints of other processes, without end; a broken connection is reconnected inside and shows as [`Hint::Gap`].
+/// Hints of other processes, without an end. A broken connection is restored inside and shows as [`Hint::Gap`].
 pub type HintStream = BoxStream<'static, Hint>;

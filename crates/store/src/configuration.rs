@@ -14,13 +14,13 @@ pub struct Configuration {
     pub tasks: Vec<TaskSpec>,
     /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
-    /// Other settings that the members of a cluster should have in common, by name; without secrets.
+    /// Other settings that the members of a cluster should share, by name; without secrets.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Configuration {
-    /// Decodes a stored configuration from its JSON columns; `None` if one is missing, or was written by a
-    /// program with a different definition of a task.
+    /// Decodes a stored configuration from its JSON columns. `None` if a column is empty, or if a program with a
+    /// different definition of a task wrote it.
     pub fn understood(
         fingerprint: Option<&str>,
         tasks: Option<&str>,
@@ -34,18 +34,18 @@ impl Configuration {
     }
 }
 
-/// The configuration of a member that was seen lately.
+/// The configuration of a recently seen member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberConfiguration {
     /// Id of the member.
     pub id: String,
-    /// The life that has registered it.
+    /// The incarnation that registered it.
     pub incarnation: Incarnation,
     /// Fingerprint by which its task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
     /// Its other settings.
     pub settings: BTreeMap<String, String>,
-    /// When it has started, or has read its files again.
+    /// Time at which the member started or last read its files again.
     pub registered_at: DateTime<Utc>,
 }
 
@@ -58,17 +58,16 @@ pub struct ConfigurationInForce {
     pub tasks: Vec<TaskSpec>,
     /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
-    /// Id of the member whose start decided it, or `cts config apply` with its machine.
+    /// Id of the member whose start decided the configuration, or `cts config apply` with its machine.
     pub decided_by: String,
-    /// When.
+    /// Time of the decision.
     pub decided_at: DateTime<Utc>,
 }
 
-/// A configuration that is to be in force, whatever the configurations of the members are
-/// ([`Store::put_in_force`]).
+/// A configuration to put in force, whatever configurations the members have ([`Store::put_in_force`]).
 ///
-/// Changes and deletions over the API of the tasks that it names end: these tasks become as declared when a
-/// leader [brings it in](crate::Store::replace_config_tasks).
+/// API changes and deletions of the tasks in this configuration end: these tasks become as declared when a leader
+/// [brings it in](crate::Store::replace_config_tasks).
 ///
 /// [`Store::put_in_force`]: crate::Store::put_in_force
 #[derive(Debug, Clone, PartialEq)]
@@ -77,16 +76,16 @@ pub struct AppliedConfiguration {
     pub configuration: Configuration,
     /// Origin of the decision, as in the configuration in force.
     pub decided_by: String,
-    /// Number of the configuration that it replaces; zero for none.
+    /// Number of the configuration that this one replaces; zero for none.
     pub number: u64,
-    /// Whether API tasks that it does not name count as configured, so that they are removed too.
+    /// Whether API tasks that are missing in the configuration count as configured, so that they are removed too.
     pub prune: bool,
 }
 
 impl AppliedConfiguration {
-    /// Returns the configuration to put in force in the place of `in_force`. Modules that are missing on the
-    /// deciding machine get their content from `in_force`, if it has that. `None` if `in_force` does not have
-    /// the number that was meant.
+    /// Returns the configuration that replaces `in_force`, or `None` if `in_force` does not have the expected number.
+    ///
+    /// The content of modules that are missing on the deciding machine is taken from `in_force`, if available.
     pub fn completed(
         &self,
         in_force: Option<&ConfigurationInForce>,
@@ -112,16 +111,16 @@ pub struct Registered {
     pub number: u64,
 }
 
-/// Another member, as the store has it when a member registers.
+/// A different member, as stored when a member registers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherConfiguration {
-    /// The configuration that it has registered, if this program can decode it.
+    /// The configuration that the member registered, if this program can decode it.
     pub configuration: Option<Configuration>,
-    /// Whether it was seen since the calling member registered.
+    /// Whether the member was seen after the calling member registered.
     pub seen_since: bool,
 }
 
-/// Decides about the configuration `own`, and which one is to be put in force, if any. `waited` is set when
+/// Decides about the configuration `own`, and returns the configuration to put in force, if any. `waited` is set when
 /// the time has passed after which members that were not seen count as dead.
 pub fn decide(
     own: &Configuration,

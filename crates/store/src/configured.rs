@@ -13,10 +13,10 @@ use crate::fields::{Columns, Fields};
 
 const OPERATION: &str = "store the configured tasks";
 
-/// Reason with which requests are refused that a configuration makes pointless.
+/// Reason with which requests are refused that a change of the configuration makes pointless.
 pub const RECONFIGURED: &str = "the configuration has changed the task";
 
-/// A task that is stored.
+/// A stored task and its declaration.
 #[derive(Debug)]
 pub struct StoredDeclaration {
     name: String,
@@ -42,7 +42,7 @@ impl StoredDeclaration {
     }
 }
 
-/// Name and declaration of a task that the API has deleted: a row of `deleted_tasks`.
+/// Name and declaration of a task that the API deleted: a row of `deleted_tasks`.
 pub fn deleted_declaration(row: &dyn Columns) -> Result<(String, Digest), StoreError> {
     let row = Fields::new(row, OPERATION, "deleted_tasks").keyed("name")?;
     Ok((row.key().to_owned(), row.parse("configured")?))
@@ -72,18 +72,18 @@ pub struct Declarations {
 /// Result for one task of a configuration.
 #[derive(Debug)]
 pub enum Configured {
-    /// The API has deleted what is declared.
+    /// The API deleted this declared task.
     StaysDeleted,
     /// The task of this name is being deleted.
     Postponed,
-    /// The task stays as the API changed it, with the source location and the module that this reading found.
+    /// The task stays as the API changed it, with the source location and the module that the files have now.
     Lasts {
         /// The task to store and its revision, if the task differs from the stored one.
         refreshed: Option<Box<(TaskSpec, u64)>>,
         /// Reason for withdrawing its queued apply.
         withdraws: Option<Withdrawal>,
     },
-    /// The task becomes as declared, whatever it was.
+    /// The task becomes as declared, whatever was stored.
     TakesEffect {
         /// Digest of the declaration.
         declaration: Digest,
@@ -104,7 +104,7 @@ impl Declarations {
         }
     }
 
-    /// Decides what becomes of `task`.
+    /// Decides the effect of the declaration `task`.
     pub fn configure(&self, task: &TaskSpec) -> Result<Configured, StoreError> {
         let name = task.name().as_str();
         let stored = self.stored.get(name);
@@ -148,7 +148,7 @@ impl Declarations {
         })
     }
 
-    /// Tasks that may have queued runs which are withdrawn as soon as `tasks` take effect.
+    /// Returns the tasks with runs that may be withdrawn from the queue as soon as `tasks` take effect.
     pub fn unsettled(&self, tasks: &[TaskSpec]) -> Result<BTreeSet<String>, StoreError> {
         let mut unsettled: BTreeSet<String> = self
             .stored

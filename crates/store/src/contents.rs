@@ -9,20 +9,20 @@ use crate::cell::InputEncoding;
 use crate::error::StoreError;
 use crate::model::EnqueueRequest;
 
-/// Total size below which encoding contents is faster than asking a store which of them it has.
+/// Total size below which encoding contents is faster than a query for the contents that the store lacks.
 const FEW_BYTES: usize = 64 * 1024;
 
 /// A frozen input as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredInput {
-    /// By these contents, in this order.
+    /// The contents with these hashes, in this order.
     Contents(Vec<Digest>),
-    /// In one piece, as earlier versions stored it; see [`cts_core::RunInput::from_one_piece`].
+    /// In one piece, as stored by earlier versions; see [`cts_core::RunInput::from_one_piece`].
     OnePiece(Vec<u8>),
 }
 
-/// The contents of some inputs, each once: by hash, so that two that store the same ones do not wait for each
-/// other in a circle.
+/// The distinct contents of some inputs, sorted by hash, so that two transactions that store the same contents do not
+/// deadlock.
 #[derive(Debug)]
 pub struct InputContents(BTreeMap<Digest, Arc<Content>>);
 
@@ -34,7 +34,7 @@ impl InputContents {
         Self(contents.collect())
     }
 
-    /// Hashes to look up in the store: all, or none if encoding the contents is faster than asking.
+    /// Hashes to look up in the store: all of them, or none if encoding the contents is faster than the query.
     pub fn worth_asking(&self) -> Vec<Digest> {
         if is_few(&self.0) {
             return Vec::new();
@@ -44,10 +44,10 @@ impl InputContents {
 
     /// Encodes the contents whose hashes are not `known`, in the form in which they are stored.
     ///
-    /// Called before the transaction that needs them begins, because encoding large ones takes long.
+    /// Called before the transaction that needs the contents, because encoding large contents takes long.
     ///
     /// # Errors
-    /// If a content cannot be compressed.
+    /// Fails if a content cannot be compressed.
     pub async fn encoded(&self, known: &HashSet<Digest>) -> Result<EncodedContents, StoreError> {
         let mut contents = self.0.clone();
         contents.retain(|hash, _content| !known.contains(hash));
@@ -65,7 +65,7 @@ impl InputContents {
 pub struct EncodedContents(BTreeMap<Digest, (InputEncoding, Vec<u8>)>);
 
 impl EncodedContents {
-    /// How a content is stored; `None` if it was known.
+    /// The stored form of a content; `None` if the content was known.
     pub fn get(&self, hash: &Digest) -> Option<(InputEncoding, &[u8])> {
         let (encoding, bytes) = self.0.get(hash)?;
         Some((*encoding, bytes))

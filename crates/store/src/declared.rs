@@ -1,4 +1,4 @@
-//! Tasks as they were declared last, for a comparison with a configuration.
+//! Tasks as last declared, for a comparison with a configuration.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::fields::{Columns, Fields};
 pub struct DeclaredTasks {
     /// Ready tasks, in their order.
     pub tasks: Vec<DeclaredTask>,
-    /// Tasks of the configuration that the API has deleted: names and declarations.
+    /// Configured tasks that the API deleted: names and declarations.
     pub deleted: HashMap<String, Digest>,
     /// The configuration in force, if any.
     pub in_force: Option<InForce>,
@@ -21,24 +21,24 @@ pub struct DeclaredTasks {
 /// A task.
 #[derive(Debug)]
 pub struct DeclaredTask {
-    /// All of it.
+    /// The whole task.
     pub spec: TaskSpec,
     /// Where it was declared.
     pub origin: TaskOrigin,
-    /// Digest of its declaration in the configuration that took effect last.
+    /// Digest of its declaration in the configuration that last took effect.
     pub configured: Option<Digest>,
 }
 
 /// The configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {
-    /// Counts the decisions.
+    /// Number of the decision.
     pub number: u64,
-    /// Id of the member whose start decided it, or `cts config apply` with its machine.
+    /// Id of the member whose start decided the configuration, or `cts config apply` with its machine.
     pub decided_by: String,
-    /// In microseconds since 1970.
+    /// Time of the decision, in microseconds since 1970.
     pub decided_at: i64,
-    /// `None` if a different program wrote it.
+    /// `None` if a different program wrote the configuration.
     pub fingerprint: Option<ConfigurationFingerprint>,
 }
 

@@ -1,4 +1,4 @@
-//! Values from rows with the columns of their tables, whatever the database. For implementations.
+//! Values from rows with the columns of their tables, for any database. For implementations.
 
 mod access;
 mod states;
@@ -37,7 +37,7 @@ pub fn stored_task(row: &dyn Columns) -> Result<StoredTask, StoreError> {
     })
 }
 
-/// Reads the mark that shows whether a task has changed.
+/// Reads the version that shows whether a task has changed.
 pub fn task_mark(row: &dyn Columns) -> Result<TaskVersion, StoreError> {
     let row = Fields::new(row, "read a task", "tasks").keyed("name")?;
     Ok(TaskVersion {
@@ -82,7 +82,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
     })
 }
 
-/// A run that has not ended, with what is shown of it.
+/// A run that has not ended, reduced to the data that is shown.
 pub fn shown_run(row: &dyn Columns) -> Result<ShownRun, StoreError> {
     let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
     let status = row.run_status("status")?;
@@ -104,7 +104,7 @@ pub fn shown_run(row: &dyn Columns) -> Result<ShownRun, StoreError> {
     })
 }
 
-/// What is known of a run only while it is running.
+/// Data of a run that is known only while the run is running.
 #[derive(Default)]
 struct Leased {
     waiting_for: Option<String>,
@@ -133,7 +133,7 @@ impl Leased {
     }
 }
 
-/// The wait of a running run that ends once its remote run has ended.
+/// The text for a running run that ends once its remote run has ended.
 fn ending_text(kind: RunKind, holder: Option<&str>, remote: Option<&RemoteRun>) -> Option<String> {
     let remote = remote.filter(|remote| remote.is_open());
     let is_ended = holder == Some("")
@@ -171,7 +171,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
     })
 }
 
-/// Reads the remote runs of a row of `runs`, with that of its task as `task_remote_run`, for the input of the run.
+/// Reads the remote run of a row of `runs` for the input of the run, and that of its task as `task_remote_run`.
 pub fn remote_runs(row: &dyn Columns) -> Result<RemoteRuns, StoreError> {
     let row = Fields::new(row, "read remote runs", "runs").keyed_by_id("id")?;
     let runs = RemoteRuns {
@@ -191,17 +191,17 @@ fn delivery(row: &Fields<'_>) -> Result<Option<Delivery>, StoreError> {
     delivery.transpose()
 }
 
-/// A leased run that waits, or is about to apply.
+/// A leased run that waits or is about to apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait {
     /// Input of the decision whether it may apply.
     pub context: WaitContext,
-    /// Another task of its concurrency group is applying.
+    /// A run of a different task of its concurrency group is applying.
     pub group_busy: bool,
 }
 
-/// Reads a leased run with `phase` and `enabled` of its task, `newer_waits` and `look_waits` about queued
-/// runs, and `group_busy`.
+/// Reads a leased run with `phase` and `enabled` of its task, `newer_waits` and `look_waits` about queued runs, and
+/// `group_busy`.
 pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
     let operation = "read a run that waits";
     let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -220,7 +220,7 @@ pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
     })
 }
 
-/// A worker with the data that the store has about it; the column `silent_for` is in microseconds.
+/// A worker with its stored data; the column `silent_for` is in microseconds.
 pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
     let row = Fields::new(row, "list the workers", "workers").keyed("id")?;
     let silent_for = u64::try_from(row.integer("silent_for")?).unwrap_or_default();
@@ -280,8 +280,8 @@ pub fn unsettled_run(row: &dyn Columns) -> Result<UnsettledRun, StoreError> {
     })
 }
 
-/// Reads the module bundle that an input names from a row with its first content or with an input in one
-/// piece. An input that cannot be decoded names no bundle.
+/// Reads the module bundle named by an input, from a row with its first content or with an input in one piece. An
+/// input that cannot be decoded names no bundle.
 pub fn bundle_of_input(row: &dyn Columns) -> Result<Option<Digest>, StoreError> {
     let row = Fields::new(row, "find the bundles in use", "inputs").keyed("hash")?;
     let (encoding, stored) = (row.text("encoding")?, row.bytes("content")?);
@@ -292,7 +292,7 @@ pub fn bundle_of_input(row: &dyn Columns) -> Result<Option<Digest>, StoreError> 
     Ok(definition.and_then(|definition| Some(definition.bundle?.hash)))
 }
 
-/// A run that was taken back.
+/// A run whose lease was taken back.
 pub fn requeued(row: &dyn Columns) -> Result<Requeued, StoreError> {
     let row = Fields::new(row, "take leases back", "runs").keyed_by_id("id")?;
     Ok(Requeued {
@@ -311,7 +311,7 @@ fn refused(row: &Fields<'_>) -> Result<Option<Refused>, StoreError> {
     let code = row.text_if_any("refused_code")?;
     let mut known = RefusedCode::ALL.into_iter();
     Ok(Some(Refused {
-        // A program from before the codes, or after them, has written another value.
+        // A program without support for codes, or with further codes, wrote a different value.
         code: known
             .find(|known| code == Some(known.as_str()))
             .unwrap_or(RefusedCode::Withdrawn),
@@ -319,21 +319,21 @@ fn refused(row: &Fields<'_>) -> Result<Option<Refused>, StoreError> {
     }))
 }
 
-/// A lease that has expired.
+/// An expired lease.
 #[derive(Debug)]
 pub struct ExpiredLease {
     /// Its run.
     pub run: RunId,
     /// Its epoch.
     pub epoch: LeaseEpoch,
-    /// The worker that had it.
+    /// The worker that held the lease.
     pub holder: String,
-    /// Whether a scheduler could have renewed the lease all the time.
+    /// Whether a scheduler could have renewed the lease during its whole life.
     pub renewable: bool,
 }
 
 impl ExpiredLease {
-    /// The worker, unless the run was one whose remote run was to be ended and no worker did that.
+    /// The worker; `None` if the remote run was to be ended and no worker had started that.
     pub fn worker(&self) -> Option<WorkerId> {
         let holder = Some(&self.holder).filter(|holder| !holder.is_empty());
         holder.map(WorkerId::new)
@@ -351,7 +351,7 @@ pub fn expired_lease(row: &dyn Columns) -> Result<ExpiredLease, StoreError> {
     })
 }
 
-/// Reads the reason of the apply that a task owes; `None` for a word of a later version.
+/// Reads the reason of the apply that the task owes; `None` for a reason of a later version.
 pub fn occasion(row: &Fields<'_>) -> Result<Option<Occasion>, StoreError> {
     let word = row.text_if_any("owes_run")?;
     let mut known = Occasion::ALL.into_iter();

@@ -1,11 +1,11 @@
-//! Runs that destroy, and how they are stored. For implementations.
+//! Destroying runs and their stored form. For implementations.
 //!
-//! A program without support for these runs reads them as checks: if it got such a run, it would change
-//! nothing, and its report could not be taken for a plan.
+//! A program without support for destroying runs reads them as checks: a check changes nothing, and its report is
+//! never taken for a plan.
 //!
-//! A task whose infrastructure is destroyed is in the phase `deleting`, with the run in `tasks.destroy_run`. The
-//! transaction that deletes the task queues this run, or the one that ends the running run of the task. Its input is
-//! that of an earlier apply, so neither Consul nor the leader is needed.
+//! A task whose infrastructure is destroyed has the phase `deleting` and its run in `tasks.destroy_run`. The
+//! transaction that deletes the task queues this run, or, if a run of the task is running, the transaction that ends
+//! that run. The input is that of an earlier apply, so neither Consul nor the leader is needed.
 
 use cts_core::RunId;
 use cts_core::runs::RunKind;
@@ -14,24 +14,24 @@ use crate::cell::Cell;
 use crate::error::StoreError;
 use crate::task::StoredTask;
 
-/// Fate of the infrastructure of a task that is deleted.
+/// Fate of the infrastructure of a deleted task.
 ///
-/// To destroy it, a run gets the input of the newest run of the task that applied, or may have; without such
-/// a run nothing is destroyed. The destruction outlives every death, and a configuration that no longer has the
-/// task. Only a deletion that retains and a reset end it.
+/// The destroying run gets the input of the newest run of the task that applied or may have applied; without such a
+/// run nothing is destroyed. The destruction survives every crash, and a configuration that no longer has the task.
+/// Only a deletion that retains the infrastructure, and a reset, end the destruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// The infrastructure stays, even if it is being destroyed.
+    /// The infrastructure stays, even if its destruction has begun.
     Retain,
     /// The setting `on_delete` of the task decides.
     AsTaskSays {
-        /// Id of the run that destroys it, if such a run is needed.
+        /// Id of the destroying run, if one is needed.
         run: RunId,
     },
 }
 
 impl Deletion {
-    /// The run that destroys the infrastructure of this task, if the infrastructure is to be destroyed.
+    /// The destroying run for this task, if its infrastructure is to be destroyed.
     pub fn destroy_run(self, task: &StoredTask) -> Option<RunId> {
         match self {
             Self::AsTaskSays { run } if !task.spec.on_delete.is_retain() => Some(run),
@@ -49,7 +49,7 @@ pub const fn stored_kind(kind: RunKind) -> (&'static str, Option<&'static str>) 
     }
 }
 
-/// The kind of a run, from these two columns.
+/// The kind of a run, from the columns `kind` and `destroys`.
 pub(crate) fn kind_of_run(
     cell: Cell<'_>,
     kind: &str,

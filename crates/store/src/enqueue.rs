@@ -1,4 +1,4 @@
-//! A request to queue an input: reads the stored rows and decides what to write. For implementations.
+//! A request to queue an input: reads the stored rows and decides which writes follow. For implementations.
 
 mod guarded_task;
 
@@ -24,7 +24,7 @@ use crate::task::{Refused, RefusedCode};
 /// Why runs were not queued.
 #[derive(Debug, thiserror::Error)]
 pub enum EnqueueError {
-    /// A content that was stored when the others were encoded does not exist any more.
+    /// A content that was stored when the other contents were encoded no longer exists.
     #[error("a content of an input was forgotten meanwhile")]
     Forgotten,
     /// The leader was deposed, or the database has failed.
@@ -46,7 +46,7 @@ pub struct EnqueueContext {
     queued_due: Option<i64>,
     queued_trace: Option<RunTrace>,
     queued_cause: Option<RunCause>,
-    /// When the leased run that waits for something outside of cts was due.
+    /// When the leased run that waits for a condition outside of cts was due.
     waiting_due: Option<i64>,
     tried: Option<Digest>,
     has_failed: bool,
@@ -60,10 +60,10 @@ pub struct EnqueueContext {
     held: Option<Blocked>,
 }
 
-/// Plan for a request: its answer, and the writes, in this order.
+/// Plan for a request: its result and the writes, in this order.
 #[derive(Debug)]
 pub struct EnqueuePlan {
-    /// The answer.
+    /// The result.
     pub answer: Enqueued,
     /// The input gets all its attempts again.
     pub not_tried: bool,
@@ -73,9 +73,9 @@ pub struct EnqueuePlan {
     pub inserts: Option<QueuePosition>,
     /// The queued apply gets this input, and all its attempts.
     pub replaces: bool,
-    /// The failures are of earlier inputs; this one has not failed.
+    /// The failures are of earlier inputs; this input has not failed.
     pub begins_anew: bool,
-    /// Nothing that was cancelled is withheld any more.
+    /// The withheld input of a cancelled run is no longer withheld.
     pub ends_withholding: bool,
     /// An input needed no run.
     pub skips: bool,
@@ -83,13 +83,13 @@ pub struct EnqueuePlan {
     pub tick: Option<EventId>,
     /// Key of the inserted run, which is the newest check of its task.
     pub check_key: Option<Digest>,
-    /// The run of the answer fails now.
+    /// The run of the result fails now.
     pub fails: Option<RunId>,
     /// Change of the stored state of the shrink limit.
     pub guard: Option<GuardChange>,
-    /// The trace of the inserted run, or of the queued one that gets this input.
+    /// The trace of the inserted run, or of the queued run that gets this input.
     pub trace: Option<RunTrace>,
-    /// The cause of the inserted run, or of the queued one that gets this input.
+    /// The cause of the inserted run, or of the queued run that gets this input.
     pub cause: Option<RunCause>,
 }
 
@@ -105,7 +105,7 @@ pub fn stored_cause(cause: Option<&RunCause>) -> Result<Option<String>, StoreErr
     cause.transpose()
 }
 
-/// Where a new run is queued.
+/// Position of a new run in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePosition {
     /// The run carries out an open request, and has one attempt.
@@ -115,11 +115,11 @@ pub struct QueuePosition {
 }
 
 impl EnqueueContext {
-    /// Reads a row of `tasks` with the own columns of the task and these:
+    /// Reads a row of `tasks` with the columns of the task and these:
     ///
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
-    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_due`,
-    ///   `queued_trace` and `queued_cause`
+    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_due`, `queued_trace` and
+    ///   `queued_cause`
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
     /// * the run with the id of the request: `earlier` and `earlier_requested`
@@ -169,7 +169,7 @@ impl EnqueueContext {
         })
     }
 
-    /// Decides a request at `now`: microseconds since 1970; without a context the task does not exist.
+    /// Decides a request; `now` is in microseconds since 1970. Without a `situation`, the task does not exist.
     pub fn decide(context: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
         let mut plan = EnqueuePlan {
             answer: Enqueued {
@@ -204,7 +204,7 @@ impl EnqueueContext {
                 context.note_blocked(decision, request, &mut plan, now);
                 plan.answer.refused = context.refusal(decision, &plan.answer.losses);
             } else {
-                // A run that applies nothing is queued in addition to any other runs.
+                // A run that applies nothing is queued in addition to all other runs.
                 let queued = context.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
                 plan.answer.queued = queued.then_some(request.run);
                 let is_new = decision == EnqueueDecision::Enqueue;
@@ -220,7 +220,7 @@ impl EnqueueContext {
         plan
     }
 
-    /// Completes the cause with the one of the queued run that is replaced, and the block that ends.
+    /// Merges the cause of the replaced queued run into the cause, and the block that ends.
     fn note_cause(&self, decision: EnqueueDecision, plan: &mut EnqueuePlan) {
         if let (EnqueueDecision::Replace | EnqueueDecision::Supersede, Some(queued)) =
             (decision, &self.queued_cause)
@@ -266,7 +266,7 @@ impl EnqueueContext {
         before == Some(request.input.hash)
     }
 
-    /// Why the request is refused, if a guard holds it.
+    /// Why the request is refused, if the shrink limit blocks it or its input is withheld.
     fn refusal(&self, decision: EnqueueDecision, losses: &[Loss]) -> Option<Refused> {
         if self.request_state != RequestState::Open || self.earlier.is_some() {
             return None;
@@ -294,15 +294,15 @@ impl EnqueueContext {
         answer.queued = self.queued;
         match decision {
             EnqueueDecision::Enqueue => {
-                // A run that waits gives way, and its place in the queue goes to the new run: before runs that were due
-                // at the same time, which are in the order of their ids.
+                // A waiting run yields its position in the queue to the new run. Runs with the same due time are
+                // ordered by id, so one microsecond less puts the new run before them.
                 let place = self.waiting_due.map(|due| due.saturating_sub(1).max(0));
                 plan.inserts = Some(self.queue_position(place));
                 answer.queued = Some(request.run);
             }
             EnqueueDecision::Supersede => {
                 plan.cancels = true;
-                // A run that replaces a queued run takes its place in the queue.
+                // A run that replaces a queued run takes its position in the queue.
                 plan.inserts = Some(self.queue_position(self.queued_due));
                 answer.cancelled = answer.queued.replace(request.run);
             }
@@ -321,7 +321,7 @@ impl EnqueueContext {
             EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => {}
             EnqueueDecision::Skip { cancel_queued } => {
                 plan.skips = true;
-                // The event of a running run tells whether its input was applied.
+                // The event of a running run shows whether its input was applied.
                 plan.tick = request.tick.filter(|_| self.runs.running.is_none());
                 if cancel_queued {
                     plan.cancels = true;
@@ -336,7 +336,7 @@ impl EnqueueContext {
             withheld.is_some() && (begins || plan.skips && withheld != Some(request.input.hash));
     }
 
-    /// A task that was not applied yet has no instances to compare with.
+    /// Losses of the request; none for a task that was not applied yet, because no instances exist to compare with.
     fn losses(&self, request: &EnqueueRequest) -> Vec<Loss> {
         let guarded = request.guarded.as_ref();
         guarded.map_or_else(Vec::new, |guarded| {
@@ -351,7 +351,7 @@ impl EnqueueContext {
         plan: &mut EnqueuePlan,
         now: i64,
     ) {
-        // The answer to a request that was stored before does not concern a later input.
+        // The result of an earlier request does not concern a later input.
         if self.earlier.is_some() {
             return;
         }

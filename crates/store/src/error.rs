@@ -11,32 +11,32 @@ pub enum StoreError {
     /// The database cannot be opened, or its schema does not fit this program.
     #[error("cannot open the database {location}")]
     Open {
-        /// Where it is, without credentials.
+        /// Location of the database, without credentials.
         location: String,
-        /// Why not.
+        /// Reason of the failure.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The database did not answer, or refused; another try may help.
+    /// The database did not answer, or refused the operation; a retry may succeed.
     #[error("the database failed to {operation}")]
     Database {
         /// The operation that failed.
         operation: &'static str,
-        /// Why it failed.
+        /// Reason of the failure.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The database cannot be reached, or has stopped answering; another try may help. The store logs the outage
-    /// itself, once, so that the calls that fail need no lines of their own.
+    /// The database cannot be reached, or has stopped answering; a retry may succeed. The store logs the outage
+    /// itself, once, so the failing calls are not logged as errors.
     #[error("the database is unreachable, and failed to {operation}")]
     Unreachable {
         /// The operation that failed.
         operation: &'static str,
-        /// Why it failed.
+        /// Reason of the failure.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A row has a value that this program never writes.
+    /// A row contains a value that this program never writes.
     #[error("the column {column} of {table} {row} is corrupt")]
     CorruptRow {
         /// The table.
@@ -51,9 +51,9 @@ pub enum StoreError {
     },
 }
 
-/// Whether a failed call was a call during an outage of the database.
+/// Tells failures during an outage of the database apart.
 pub trait InOutage {
-    /// Whether the database could not be reached.
+    /// Whether the call failed because the database is unreachable.
     fn is_in_outage(&self) -> bool;
 }
 
@@ -76,8 +76,8 @@ macro_rules! in_outage {
 
 in_outage!(LeaseError, LeaderError, CancelError, TaskError);
 
-/// Logs a failed call of the store with `tracing` at this level. During an outage of the database the line is for
-/// debugging, because the store has logged the outage.
+/// Logs a failed call of the store with `tracing` at this level. During an outage of the database the level is
+/// `debug`, because the store has logged the outage.
 #[macro_export]
 macro_rules! log_store_failure {
     ($level:ident, $error:expr, $($event:tt)+) => {
@@ -92,12 +92,12 @@ macro_rules! log_store_failure {
 /// A call for a lease was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// The lease has ended, or is one of another worker: completed, taken back, or never granted.
+    /// The lease was completed, taken back or never granted, or belongs to a different worker.
     #[error("epoch {epoch} of run {run} is not a live lease")]
     Lost {
         /// The run.
         run: RunId,
-        /// The epoch that was named.
+        /// The epoch in the call.
         epoch: LeaseEpoch,
     },
     /// The store itself failed.
@@ -108,11 +108,10 @@ pub enum LeaseError {
 /// A call of a leader was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaderError {
-    /// Another replica has taken over, or the leadership was given up or has expired: nothing was
-    /// written.
+    /// Another replica has taken over, or the leadership was given up or has expired. Nothing was written.
     #[error("leader epoch {epoch} is over")]
     Deposed {
-        /// The epoch that was named.
+        /// The epoch in the call.
         epoch: LeaderEpoch,
     },
     /// The store itself failed.
@@ -123,10 +122,10 @@ pub enum LeaderError {
 /// A run is not cancelled: nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// No run has this id, and none was requested with it.
+    /// No run and no request has this id.
     #[error("there is no such run")]
     Unknown,
-    /// The run is not to be cancelled, or not in this way.
+    /// The run cannot be cancelled, or not by this kind of cancellation.
     #[error("{0}")]
     Refused(CancelRefusal),
     /// The store itself failed.
@@ -137,44 +136,44 @@ pub enum CancelError {
 /// A task is not created, changed or deleted: nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// The task does not exist, or is still being created.
+    /// The task does not exist or is still being created.
     #[error("there is no such task")]
     Unknown,
-    /// A task of this name exists, perhaps one that is being deleted.
+    /// A task with this name exists; it may be in deletion.
     #[error("the task already exists")]
     Exists,
-    /// A task of this name is being created, or its discarded draft was not read yet: worth another try when
-    /// its run has ended.
+    /// A task with this name is being created, or its discarded draft was not read yet. A retry may succeed when its
+    /// run has ended.
     #[error("the task is being created by run {run}")]
     BeingCreated {
-        /// The run of its creation.
+        /// The run that creates the task.
         run: RunId,
     },
     /// The task is not idle.
     #[error("the task is active")]
     Busy,
-    /// The task does not have the revision that was meant.
+    /// The task does not have the expected revision.
     #[error("the task has revision {current}")]
     Revision {
-        /// The revision it has.
+        /// The current revision of the task.
         current: u64,
     },
     /// The task is being deleted.
     #[error("the task is being deleted")]
     Deleting,
-    /// The task has no conflict about its Terraform state to decide.
+    /// The task has no undecided conflict about its Terraform state.
     #[error("the task's state is in no conflict")]
     NoConflict,
     /// The Terraform state of the task was refused, so nothing is applied before a decision about it.
     #[error("the Terraform state of the task waits for a decision: {reason}")]
     StateRefused {
-        /// Why it was refused.
+        /// Reason of the refusal.
         reason: String,
     },
-    /// The task from which the Terraform state is to be taken still exists, so the state is its own.
+    /// The task whose Terraform state is to be taken over still exists, so the state belongs to that task.
     #[error("the task {0} is still there")]
     StillThere(TaskName),
-    /// The task has lost more than the caller of a release has seen.
+    /// The task has lost more instances than the caller of the release has seen.
     #[error("the task has lost more meanwhile")]
     LostMore {
         /// Losses that block the task now.

@@ -1,4 +1,4 @@
-//! What schedulers show of tasks, read by what has changed.
+//! Facts about tasks that schedulers show, read incrementally.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,16 +9,18 @@ use cts_core::{RunId, WorkerId};
 use crate::error::StoreError;
 use crate::model::{RunRecord, TaskState, awaits_ending};
 
-/// Facts about tasks for callers that keep them, as a trait of every store. Every method is one transaction, as those
-/// of [`Store`](crate::Store) are.
+/// Facts about tasks for callers that cache them, as a trait of every store. Every method is one transaction, like
+/// those of [`Store`](crate::Store).
 ///
-/// A caller reads the changes first, then the facts of the changed tasks. So the facts may be newer than the position,
-/// never older.
+/// A caller reads the changes first, then the facts of the changed tasks. The facts may be newer than the position,
+/// but are never older.
 #[async_trait]
 pub trait FactStore {
-    /// Tasks of which some fact may have changed after this position; all tasks without one. A position is of this store;
-    /// after a failover of its database it may miss changes. Only a [prune](crate::Store::prune) to fewer runs than a
-    /// status is made of changes facts without being told.
+    /// Returns the tasks whose facts may have changed after this position; all tasks without a position.
+    ///
+    /// A position is valid for this store; after a failover of the database it may miss changes. A
+    /// [prune](crate::Store::prune) that keeps fewer runs than a status is made of is the only change of facts that
+    /// is not reported.
     async fn changed_tasks(&self, after: Option<&str>) -> Result<ChangedTasks, StoreError>;
 
     /// The facts of the visible tasks among these, by name.
@@ -33,24 +35,24 @@ pub trait FactStore {
 pub struct ChangedTasks {
     /// Opaque: the position of the newest change.
     pub position: String,
-    /// Number of all tasks, also of those that are not visible. A caller that knows more names has missed a deletion.
+    /// Number of all tasks, including invisible tasks. A caller that caches more names has missed a deletion.
     pub tasks: usize,
     /// The tasks, in any order. Deleted ones are left out.
     pub names: Vec<TaskName>,
 }
 
-/// What is stored of a visible task and shown, besides its run.
+/// The stored facts that are shown of a visible task, without its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskFacts {
-    /// Its state by its newest events.
+    /// Its state, derived from its newest events.
     pub state: TaskState,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// What its leader noted last ([`Store::explanation`](crate::Store::explanation)).
+    /// The last explanation noted by the leader ([`Store::explanation`](crate::Store::explanation)).
     pub explanation: Option<String>,
 }
 
-/// A run that has not ended, as states of tasks show it.
+/// A run that has not ended, as shown in the state of its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownRun {
     /// Identity.
@@ -61,17 +63,17 @@ pub struct ShownRun {
     pub kind: RunKind,
     /// Status.
     pub status: RunStatus,
-    /// Condition outside of cts that it waits for while it is leased.
+    /// Condition outside of cts for which the run waits while it is leased.
     pub waiting_for: Option<String>,
-    /// When it is or was due.
+    /// Due time.
     pub due_at: DateTime<Utc>,
-    /// When its first attempt began.
+    /// Start of its first attempt.
     pub started_at: Option<DateTime<Utc>>,
     /// The worker that holds its lease, while it is running.
     pub worker: Option<WorkerId>,
-    /// Work of that worker, and since when, as far as it reported that.
+    /// Activity of that worker and its start, if the worker reported them.
     pub phase: Option<(RunPhase, DateTime<Utc>)>,
-    /// As [`RunRecord::error`].
+    /// See [`RunRecord::error`].
     pub error: Option<String>,
 }
 
@@ -93,7 +95,7 @@ impl From<&RunRecord> for ShownRun {
 }
 
 impl ShownRun {
-    /// As [`RunRecord::awaits_ending`].
+    /// See [`RunRecord::awaits_ending`].
     pub fn awaits_ending(&self) -> bool {
         awaits_ending(self.status, self.worker.as_ref())
     }

@@ -1,4 +1,4 @@
-//! Rows by the names of their columns, read the same way from every database.
+//! Typed access to the columns of a row by name, identical for every database.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -16,15 +16,15 @@ use crate::destruction::kind_of_run;
 use crate::error::StoreError;
 use crate::model::LogStream;
 
-/// Why the driver cannot give a column.
+/// Why the driver cannot read a column.
 pub type ColumnError = Box<dyn Error + Send + Sync>;
 
-/// An id as the database has it.
+/// An id as stored by the database.
 #[derive(Debug, Clone, Copy)]
 pub enum StoredId<'r> {
-    /// In a type of its own.
+    /// In the database's type for UUIDs.
     Uuid(Uuid),
-    /// As a text, which may be none.
+    /// As a text, which may not be a valid id.
     Text(&'r str),
 }
 
@@ -34,7 +34,7 @@ pub trait Columns {
     fn text(&self, column: &str) -> Result<Option<&str>, ColumnError>;
     /// An id.
     fn id(&self, column: &str) -> Result<Option<StoredId<'_>>, ColumnError>;
-    /// A whole number of whatever width.
+    /// A whole number of any width.
     fn integer(&self, column: &str) -> Result<Option<i64>, ColumnError>;
     /// A truth value.
     fn flag(&self, column: &str) -> Result<Option<bool>, ColumnError>;
@@ -42,7 +42,7 @@ pub trait Columns {
     fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, ColumnError>;
 }
 
-/// The fields of one row as values; an error names the cell.
+/// The typed fields of one row; an error names the cell.
 #[expect(
     missing_debug_implementations,
     reason = "a row shows nothing of itself"
@@ -123,7 +123,7 @@ impl<'r> Fields<'r> {
         self.there(column, self.row.text(column))
     }
 
-    /// A text, or none.
+    /// A text, or `None` for NULL.
     pub fn text_if_any(&self, column: &'static str) -> Result<Option<&'r str>, StoreError> {
         self.read(self.row.text(column))
     }
@@ -133,7 +133,7 @@ impl<'r> Fields<'r> {
         self.there(column, self.row.integer(column))
     }
 
-    /// A whole number, or none.
+    /// A whole number, or `None` for NULL.
     pub fn integer_if_any(&self, column: &'static str) -> Result<Option<i64>, StoreError> {
         self.read(self.row.integer(column))
     }
@@ -143,7 +143,7 @@ impl<'r> Fields<'r> {
         self.there(column, self.row.flag(column))
     }
 
-    /// A truth value, or none.
+    /// A truth value, or `None` for NULL.
     pub fn flag_if_any(&self, column: &'static str) -> Result<Option<bool>, StoreError> {
         self.read(self.row.flag(column))
     }
@@ -163,7 +163,7 @@ impl<'r> Fields<'r> {
         self.there(column, Ok(id))
     }
 
-    /// An id, or `None` for NULL; the column has another name in the result.
+    /// An id, or `None` for NULL; the column is named `alias` in the result.
     pub fn id_under<T>(
         &self,
         alias: &'static str,
@@ -181,12 +181,12 @@ impl<'r> Fields<'r> {
         .transpose()
     }
 
-    /// Whether there is an id.
+    /// Whether the column holds an id.
     pub fn has_id(&self, column: &'static str) -> Result<bool, StoreError> {
         Ok(self.read(self.row.id(column))?.is_some())
     }
 
-    /// The value of a text that this program has written.
+    /// Parses a text that this program has written.
     pub fn parse<T>(&self, column: &'static str) -> Result<T, StoreError>
     where
         T: FromStr,
@@ -223,7 +223,7 @@ impl<'r> Fields<'r> {
         self.cell(column).json(self.text(column)?)
     }
 
-    /// A value as JSON, or none.
+    /// A value as JSON, or `None` for NULL.
     pub fn json_if_any<T: DeserializeOwned>(
         &self,
         column: &'static str,
@@ -232,7 +232,7 @@ impl<'r> Fields<'r> {
         text.map(|text| self.cell(column).json(text)).transpose()
     }
 
-    /// A whole number that must fit.
+    /// A whole number, which must fit into the type.
     pub fn number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<T, StoreError>
     where
         T::Error: std::fmt::Display,
@@ -253,23 +253,23 @@ impl<'r> Fields<'r> {
             .transpose()
     }
 
-    /// A time in microseconds; zero if it is negative.
+    /// A duration in microseconds; zero if it is negative.
     pub fn span(&self, column: &'static str) -> Result<Duration, StoreError> {
         Ok(self.span_if_any(column)?.unwrap_or_default())
     }
 
-    /// A time in microseconds, or `None` for NULL; zero if it is negative.
+    /// A duration in microseconds, or `None` for NULL; zero if it is negative.
     pub fn span_if_any(&self, column: &'static str) -> Result<Option<Duration>, StoreError> {
         let micros = self.integer_if_any(column)?;
         Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default())))
     }
 
-    /// Where a task was declared.
+    /// Origin of a task.
     pub fn origin(&self, column: &'static str) -> Result<TaskOrigin, StoreError> {
         self.cell(column).origin(self.text(column)?)
     }
 
-    /// Where a task is between creation and deletion.
+    /// Phase of a task between creation and deletion.
     pub fn phase(&self, column: &'static str) -> Result<TaskPhase, StoreError> {
         self.cell(column).phase(self.text(column)?)
     }
@@ -304,7 +304,7 @@ impl<'r> Fields<'r> {
         )
     }
 
-    /// Details of an attempt, from its two columns. Lists leave the second one out.
+    /// Details of an attempt, from its two columns. Lists do not select the second column.
     pub fn details(&self) -> Result<Option<RunDetails>, StoreError> {
         let Some(summary) = self.text_if_any("summary")? else {
             return Ok(None);

@@ -10,12 +10,12 @@ use cts_core::{Digest, LeaseEpoch, LostLease, RunId, WorkerId};
 
 use crate::error::{LeaseError, StoreError};
 
-/// A serial as it is stored.
+/// The stored form of a serial.
 pub fn stored_serial(serial: u64) -> i64 {
     i64::try_from(serial).unwrap_or(i64::MAX)
 }
 
-/// Names the record of a state, by which a repeated call is recognised. For implementations.
+/// Names the record of a state, so that a repeated call is recognised. For implementations.
 pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), report: &StateReport) -> String {
     let kind = match report {
         StateReport::Accepted(_) => "accepted",
@@ -25,15 +25,15 @@ pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), report: &StateReport) -> S
     format!("{run}/{epoch}/{kind}")
 }
 
-/// Calls by the holder of a lease while it works on the run. Every method is one transaction, as those of
-/// [`Store`](crate::Store) are.
+/// Calls by the holder of a lease during its work on the run. Every method is one transaction, like those of
+/// [`Store`](crate::Store).
 #[async_trait]
 pub trait HeldLeases {
     /// Returns the key for the secrets of leases: the stored one, else `proposed`, which is then stored.
     async fn lease_key(&self, proposed: &LeaseKey) -> Result<LeaseKey, StoreError>;
 
-    /// Returns the input of a leased run. A lease that has expired is refused, also if it was not taken back: a renewal
-    /// puts it in force again.
+    /// Returns the input of a leased run. An expired lease is refused even if it was not taken back; a renewal puts
+    /// it in force again.
     async fn held_input(
         &self,
         run: RunId,
@@ -41,10 +41,12 @@ pub trait HeldLeases {
         epoch: LeaseEpoch,
     ) -> Result<Digest, LeaseError>;
 
-    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. The lease never
-    /// gets shorter: the answer of an earlier call may be on its way to a holder that relies on it. A lease
-    /// that has expired but was not taken back is in force again, because its task has nothing else running.
-    /// Stores what the holder does, if it reported that. Returns the run's order to stop, if it has one.
+    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now, and returns the run's order
+    /// to stop, if any.
+    ///
+    /// A lease never gets shorter, because the answer of an earlier call may be on its way to a holder that relies on
+    /// it. An expired lease that was not taken back is in force again, because no other run of its task is running.
+    /// Stores the activity of the holder, if reported.
     async fn renew(
         &self,
         run: RunId,
@@ -54,8 +56,8 @@ pub trait HeldLeases {
         phase: Option<CurrentPhase>,
     ) -> Result<Option<CancelOrder>, LeaseError>;
 
-    /// Returns the order to stop a leased run, `None` while it may go on; and notes that its holder has
-    /// received it. Cheap without an order, because the call is repeated often.
+    /// Returns the order to stop a leased run, `None` while the run may go on, and notes that its holder has received
+    /// the order. Cheap without an order, because the call is repeated often.
     async fn cancel_order(
         &self,
         run: RunId,
@@ -63,10 +65,11 @@ pub trait HeldLeases {
         epoch: LeaseEpoch,
     ) -> Result<Option<CancelOrder>, LeaseError>;
 
-    /// Notes that a leased run [waits](cts_core::runs::wait_end) for something outside of cts; `waiting_for`
-    /// describes it to people. From then on the run belongs to no concurrency group, unless it has a remote run that
-    /// has not ended. The waits under one lease are numbered from 1. Safe to repeat: a call that comes when this wait
-    /// is over changes nothing.
+    /// Notes that a leased run [waits](cts_core::runs::wait_end) for a condition outside of cts, which `waiting_for`
+    /// describes.
+    ///
+    /// From then on the run belongs to no concurrency group, unless it has a remote run that has not ended. The waits
+    /// under one lease are numbered from 1. Safe to repeat: a call for a wait that is over changes nothing.
     async fn suspend(
         &self,
         run: RunId,
@@ -76,7 +79,7 @@ pub trait HeldLeases {
         waiting_for: &str,
     ) -> Result<(), LeaseError>;
 
-    /// Why a leased run is to wait no longer; `None` while it may wait. Cheap, because the call is repeated
+    /// Returns why a leased run must stop waiting, `None` while it may wait. Cheap, because the call is repeated
     /// often.
     async fn wait_end(
         &self,
@@ -85,7 +88,7 @@ pub trait HeldLeases {
         epoch: LeaseEpoch,
     ) -> Result<Option<WaitEnd>, LeaseError>;
 
-    /// Lets a leased run go on after this wait, if nothing has come in between and its concurrency group is free.
+    /// Ends this wait of a leased run, if the run may still apply and its concurrency group is free.
     async fn resume(
         &self,
         run: RunId,
@@ -94,10 +97,11 @@ pub trait HeldLeases {
         wait: u32,
     ) -> Result<Resumed, LeaseError>;
 
-    /// Notes what the holder of a lease has found out about its task's Terraform state, or done with it.
-    /// Carries out a decision if the run is not refused. Returns the number of the task's
-    /// [moves](cts_core::state::StateRecord::moves) from now on, which increases with each record after which
-    /// directories are to be verified again. Safe to repeat.
+    /// Records what the holder of a lease found out about its task's Terraform state or did with it.
+    ///
+    /// Carries out a decision if the run is not refused. Returns the resulting number of the task's
+    /// [moves](cts_core::state::StateRecord::moves), which increases with each record that requires directories to be
+    /// verified again. Safe to repeat.
     async fn record_state(
         &self,
         run: RunId,
@@ -106,7 +110,7 @@ pub trait HeldLeases {
         report: &StateReport,
     ) -> Result<u32, LeaseError>;
 
-    /// The newest leases of the task of this run that were lost, last lost first, at most
-    /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are not among them: they lock no state.
+    /// Lost leases of the task of this run, most recently lost first, at most
+    /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are left out: they lock no state.
     async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
 }

@@ -1,8 +1,8 @@
 //! Storage of the scheduler: the [`Store`] trait, its values and its errors.
 //!
-//! The trait does not depend on a database. An implementation makes every method one transaction, takes its
-//! time from one clock (its database's, or one that tests move), and passes the suite in
-//! `cts-store-conformance`, which defines the behaviour: a second implementation runs it unchanged.
+//! The trait does not depend on a database. An implementation makes every method one transaction, takes its time from
+//! one clock (its database's, or a clock that tests move), and passes the suite in `cts-store-conformance`, which
+//! defines the behaviour: every implementation runs it unchanged.
 #![warn(missing_docs)]
 
 mod access_store;

@@ -1,4 +1,4 @@
-//! Values that go into the store and come out of it.
+//! Parameters and results of the store.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use cts_core::{
 
 use crate::task::Refused;
 
-/// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
-/// plans are large.
+/// Largest number of ended plans kept of each task, and of checks. Old plans and checks are worth little, and plans
+/// are large.
 pub const PLANS_KEPT: u32 = 20;
 
-/// Lost leases of a task that are shown, at most.
+/// Largest number of lost leases of a task that are shown.
 pub const LOST_LEASES_SHOWN: u32 = 5;
 
 /// A frozen input that may need a run.
@@ -30,25 +30,25 @@ pub struct EnqueueRequest {
     pub task: TaskName,
     /// The input.
     pub input: FrozenInput,
-    /// Id for a new run. A plan is always a new run, and so is a run that was requested under this id.
+    /// Id for a new run. A plan is always a new run, and so is a run that was requested with this id.
     pub run: RunId,
     /// Kind of the run.
     pub kind: RunKind,
-    /// Whether an input that is applied already needs a run. Plans and requested runs ignore this.
+    /// Whether an input that is applied already needs a run. Ignored for plans and requested runs.
     pub unchanged: Unchanged,
     /// The shrink limit and the instances of the input; `None` for a task without a shrink limit.
     pub guarded: Option<Guarded>,
-    /// A tick of the task's schedule is the reason: if the input is the applied one, there is an event with this id and
-    /// no run.
+    /// Set if a tick of the task's schedule is the reason: if the input is the applied input, an event with this id
+    /// is stored instead of a run.
     pub tick: Option<EventId>,
     /// Key of a check that makes a disabled task ready ([`TaskCheck::key`](cts_core::TaskCheck::key)).
     pub check_key: Option<Digest>,
-    /// The trace of a new run; it is linked to the run into which the input is merged. A requested run has the trace of
-    /// its request.
+    /// The trace of a new run. If the input is merged into a queued run, the trace is linked to that run. A requested
+    /// run has the trace of its request.
     pub trace: Option<RunTrace>,
-    /// The cause of a new run; it is merged into the one of the run that gets the input. `None` for a requested run.
+    /// The cause of a new run. If a queued run gets the input, the causes are merged. `None` for a requested run.
     pub cause: Option<RunCause>,
-    /// No worker can begin the run, so it fails in the same transaction, and is never leased.
+    /// Set if no worker can begin the run: the run fails in the same transaction and is never leased.
     pub fails: Option<FailedStart>,
 }
 
@@ -73,12 +73,12 @@ pub struct Guarded {
 /// Whether an input that is applied already needs a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unchanged {
-    /// The task's own `skip_unchanged` says.
+    /// The task's setting `skip_unchanged` decides.
     #[default]
     AsTaskSays,
-    /// No run: a new leader looks at all tasks, and nothing has changed.
+    /// Without a run: a new leader checks all tasks, and nothing has changed.
     Skip,
-    /// A run: a pass over all tasks was requested.
+    /// With a run: a pass over all tasks was requested.
     Run,
 }
 
@@ -87,21 +87,24 @@ pub enum Unchanged {
 pub struct Claim {
     /// The worker.
     pub worker: WorkerId,
-    /// Names the call among those of this worker; empty for a worker that does not name them.
+    /// Names the call among the calls of this worker; empty for a worker that does not name its calls.
     pub request: String,
     /// Capabilities of the worker; only runs of tasks whose requirement they meet are leased to it.
     pub capabilities: Capabilities,
-    /// Only runs of these kinds are leased to it.
+    /// Only runs of these kinds are leased to the worker.
     pub kinds: RunKinds,
-    /// Only requested runs are leased to it, and none that an earlier process has left.
+    /// Only requested runs with a single attempt are leased to the worker, so not the runs left by an earlier
+    /// process.
     pub only_requested: bool,
-    /// Only runs whose settings it has are leased to it; false for an earlier version, which does not report them.
+    /// Only runs whose settings the worker has are leased to it. False for an earlier version, which does not report
+    /// settings.
     pub checks_settings: bool,
-    /// It names a previous backend, where it may look for a state that was refused because no other place was known.
+    /// The worker names a previous backend, in which it may look for a state that was refused because no other
+    /// backend was known.
     pub names_previous_backend: bool,
-    /// It ends remote runs of runs that are to end; false for an earlier version, which would go on with them.
+    /// The worker can end remote runs. False for an earlier version, which would continue them.
     pub ends_remote_runs: bool,
-    /// Life of the lease.
+    /// Time to live of the lease.
     pub time_to_live: Duration,
 }
 
@@ -117,18 +120,19 @@ impl Claim {
 pub struct Enqueued {
     /// The task.
     pub task: TaskName,
-    /// Decision of the rules; `None` if the task is unknown, is being created or deleted, or is disabled and
-    /// the run is to apply; a requested run is queued unless its task is being deleted. `None` as well if the
-    /// request was refused.
+    /// Decision of the rules; `None` if the request was refused or the run cannot be queued.
+    ///
+    /// A requested run is queued unless its task is being deleted. Other runs need a known task that is not being
+    /// created or deleted; a run that applies also needs an enabled task.
     pub decision: Option<EnqueueDecision>,
-    /// The queued run, if the task has one now; for a plan its own run, while that is queued.
+    /// The queued run of the task, if any; for a plan its own run while that is queued.
     pub queued: Option<RunId>,
-    /// A run that was queued and has become pointless.
+    /// A queued run that became pointless and was cancelled.
     pub cancelled: Option<RunId>,
-    /// Services that have lost more instances than the shrink limit allows. The task is then blocked, unless
-    /// the run was requested for itself.
+    /// Services that lost more instances than the shrink limit allows. The task is then blocked, unless the run
+    /// itself was requested.
     pub losses: Vec<Loss>,
-    /// Why the request is refused now: the run only accompanies something, and is held.
+    /// Why the request was refused: the run only accompanies a change, and the task is blocked or its input withheld.
     pub refused: Option<Refused>,
 }
 
@@ -141,7 +145,7 @@ pub struct Lease {
     pub task: TaskName,
     /// Kind of the run.
     pub kind: RunKind,
-    /// The worker that it was granted to.
+    /// The worker that holds the lease.
     pub holder: WorkerId,
     /// Number of this grant.
     pub epoch: LeaseEpoch,
@@ -149,13 +153,13 @@ pub struct Lease {
     pub input: Digest,
     /// Number of this attempt, from 1.
     pub attempt: u32,
-    /// Time limits of its steps, if the task sets them itself.
+    /// Time limits of its steps, if the task sets them.
     pub timeouts: TaskTimeouts,
-    /// The task's record of its Terraform state, without conflict and time.
+    /// The task's record of its Terraform state, without the conflict and its time.
     pub state: StateRecord,
     /// Delivery to the receivers of webhooks, if the run applies.
     pub delivery: Option<Delivery>,
-    /// The trace of the run, if it has one.
+    /// The trace of the run, if any.
     pub trace: Option<RunTrace>,
     /// The run is an ending: its worker only ends its remote run.
     pub ends_remote_run: bool,
@@ -172,19 +176,19 @@ pub struct Completion {
     pub epoch: LeaseEpoch,
     /// How it ended.
     pub outcome: AttemptOutcome,
-    /// Whether a further attempt at an apply would fail in the same way, so that none is made.
+    /// Whether a further attempt at an apply would fail in the same way, so that no further attempt is made.
     pub is_final: bool,
-    /// The side that is at fault if the attempt failed before Terraform had started.
+    /// The side at fault, if the attempt failed before Terraform started.
     pub early_failure: Option<EarlyFailure>,
-    /// Id of the event, if the run ends with one.
+    /// Id of the event, if the run ends with an event.
     pub event: EventId,
-    /// Id of a run that tries a failed input again, if one is needed.
+    /// Id of a run that retries a failed input, if needed.
     pub retry_run: RunId,
-    /// Random share in `[0, 1)` for waits.
+    /// Random number in `[0, 1)` that varies waits.
     pub jitter: f64,
     /// The last lines of the attempt's log, stored with its end.
     pub log: Vec<LogLine>,
-    /// Details of the attempt, if its worker reported them; they replace those of an earlier attempt.
+    /// Details of the attempt, if its worker reported them; they replace the details of an earlier attempt.
     pub details: Option<RunDetails>,
     /// The task's Terraform state after the attempt, if its worker reported it.
     pub state: Option<TerraformState>,
@@ -199,52 +203,53 @@ pub struct Completed {
     pub kind: RunKind,
     /// Status of the run now.
     pub status: RunStatus,
-    /// The event, if the run has ended with one.
+    /// The event, if the run ended with an event.
     pub event: Option<Event>,
-    /// Its attempts, unless it has succeeded.
+    /// Its attempts, unless the run has succeeded.
     pub failure: Option<FailedAttempts>,
     /// Number of the attempt.
     pub attempt: u32,
-    /// The attempt failed because of its worker's machine, and does not count.
+    /// The attempt failed because of its worker's machine and does not count.
     pub given_back: bool,
-    /// Time until this task's next queued run is due, if it has one.
+    /// Time until the next queued run of the task is due, if any.
     pub next_due: Option<Duration>,
-    /// Whether this created, discarded or removed the task.
+    /// Whether this created, discarded or removed the task, or the reevaluation of the shrink limit changed its
+    /// decision.
     pub tasks_changed: bool,
 }
 
 /// Attempts at a run that has not succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedAttempts {
-    /// Number of the newest one.
+    /// Number of the newest attempt.
     pub attempt: u32,
-    /// Errors of the newest ones in the form of an event.
+    /// Errors of the newest attempts in the form of an event.
     pub error: String,
 }
 
 /// Filter for lists of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunFilter {
-    /// Only those of this task.
+    /// Only runs of this task.
     pub task: Option<TaskName>,
-    /// Only those of these tasks, which are few. Counts without `task` alone.
+    /// Only runs of these tasks, which are few. With `task`, ignored.
     pub tasks: Option<Vec<TaskName>>,
-    /// Only those with this status.
+    /// Only runs with this status.
     pub status: Option<RunStatus>,
-    /// Only runs that are listed after this one, which need not exist any more.
+    /// Only runs listed after this run, which need not exist any more.
     pub after: Option<RunId>,
-    /// No more than so many.
+    /// Largest number of runs.
     pub limit: u32,
 }
 
-/// Ids and jitter that the store may need to take back one lease, because it makes none itself.
+/// Ids and jitter that the store may need to take back one lease; the store generates no ids itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExpiredLeases {
-    /// Id of the event, if the run ends with one.
+    /// Id of the event, if the run ends with an event.
     pub event: EventId,
-    /// Id of a run that tries the input again, if one is needed.
+    /// Id of a run that retries the input, if needed.
     pub retry_run: RunId,
-    /// Random share in `[0, 1)` for waits.
+    /// Random number in `[0, 1)` that varies waits.
     pub jitter: f64,
 }
 
@@ -255,8 +260,9 @@ pub fn lost_lease_error(worker: &str) -> String {
     )
 }
 
-/// A run that lost its worker: it went back to the queue, or ended because it has lost too many, because a
-/// newer run waits, or because no caller waits for it.
+/// A run that lost its worker.
+///
+/// The run went back to the queue, or ended: it lost too many workers, a newer run waits, or no caller waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requeued {
     /// The run.
@@ -267,7 +273,7 @@ pub struct Requeued {
     pub kind: RunKind,
     /// Its status now: queued, failed or cancelled.
     pub status: RunStatus,
-    /// The worker whose lease has expired; `None` for a run without a lease.
+    /// The worker whose lease expired; `None` for a run without a lease.
     pub holder: Option<WorkerId>,
 }
 
@@ -280,7 +286,7 @@ pub struct RunRecord {
     pub task: TaskName,
     /// Kind of the run.
     pub kind: RunKind,
-    /// Whether it is a requested one with a single attempt.
+    /// Whether this is a requested run with a single attempt.
     pub no_retry: bool,
     /// Status.
     pub status: RunStatus,
@@ -292,53 +298,52 @@ pub struct RunRecord {
     pub errors: Vec<String>,
     /// The plan of a successful plan run.
     pub plan: Option<Plan>,
-    /// Details of its last ended attempt, if its worker reported them; in lists without the findings.
+    /// Details of its last ended attempt, if its worker reported them; lists leave out the findings.
     pub details: Option<RunDetails>,
-    /// Condition outside of cts that it waits for while it is running, described to people: also its own end while its
-    /// remote run is ended.
+    /// Condition outside of cts for which a running run waits, as text; also set while its remote run is ended.
     pub waiting_for: Option<String>,
-    /// Its newest remote run, if it has had one.
+    /// Its newest remote run, if any.
     pub remote_run: Option<RemoteRun>,
-    /// When it was queued.
+    /// Time of queueing.
     pub created_at: DateTime<Utc>,
-    /// When it is or was due.
+    /// Due time.
     pub due_at: DateTime<Utc>,
-    /// When its first attempt began.
+    /// Start of its first attempt.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// End of the run.
     pub finished_at: Option<DateTime<Utc>>,
-    /// Caller that requested it, for display; `None` if a change of data led to it.
+    /// Caller that requested the run, for display; `None` if a change of data caused it.
     pub requested_by: Option<String>,
     /// The worker that holds its lease, while it is running; `None` also while its remote run is to be ended and no
-    /// worker does that.
+    /// worker has started that.
     pub worker: Option<WorkerId>,
-    /// Work of that worker, and since when, as far as it reported that.
+    /// Activity of that worker and its start, if the worker reported them.
     pub phase: Option<(RunPhase, DateTime<Utc>)>,
-    /// Its trace, if it has one.
+    /// Its trace, if any.
     pub trace: Option<RunTrace>,
-    /// Its cause, if its leader noted one.
+    /// Its cause, if its leader noted a cause.
     pub cause: Option<RunCause>,
 }
 
 impl RunRecord {
-    /// Whether its remote run is to be ended ([`cts_core::runs::becomes_ending`]), and no worker does that yet.
+    /// Whether its remote run is to be ended ([`cts_core::runs::becomes_ending`]) and no worker has started that.
     pub fn awaits_ending(&self) -> bool {
         awaits_ending(self.status, self.worker.as_ref())
     }
 
-    /// Errors of all attempts in the form of an event: newest first. `None` without errors, or if a later
-    /// attempt succeeded.
+    /// Errors of all attempts in the form of an event, newest first. `None` without errors, or if a later attempt
+    /// succeeded.
     pub fn error(&self) -> Option<String> {
         error_of(self.status, &self.errors, self.attempts)
     }
 }
 
-/// As [`RunRecord::awaits_ending`], of a run with this status and worker.
+/// [`RunRecord::awaits_ending`] for a run with this status and worker.
 pub(crate) fn awaits_ending(status: RunStatus, worker: Option<&WorkerId>) -> bool {
     status == RunStatus::Running && worker.is_none()
 }
 
-/// As [`RunRecord::error`], of a run with this status and these attempts.
+/// [`RunRecord::error`] for a run with this status and these attempts.
 pub(crate) fn error_of(status: RunStatus, errors: &[String], attempts: u32) -> Option<String> {
     if errors.is_empty() || status == RunStatus::Succeeded {
         return None;
@@ -348,7 +353,7 @@ pub(crate) fn error_of(status: RunStatus, errors: &[String], attempts: u32) -> O
     Some(failure_text(errors, failed))
 }
 
-/// The state of a task by its newest events.
+/// The state of a task, derived from its newest events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
     /// The task.
@@ -365,11 +370,11 @@ pub struct TaskState {
     pub events: Vec<Event>,
     /// Why its newest input is not applied, if the shrink limit blocks the task.
     pub held: Option<Blocked>,
-    /// Reason of the apply that the task owes: no apply was leased since it was due.
+    /// Reason of the apply that the task owes: since the apply was due, none was leased.
     pub owes_run: Option<Occasion>,
-    /// Error of the newest check of a disabled task, if it has failed.
+    /// Error of the newest check of a disabled task, if the check failed.
     pub check_error: Option<String>,
-    /// Conflict of its Terraform state that nothing decides yet, and when it was found.
+    /// Undecided conflict of its Terraform state and the time at which it was found.
     pub conflict: Option<(StateConflict, DateTime<Utc>)>,
 }
 
@@ -404,30 +409,31 @@ pub struct LogLine {
 /// A part of a run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
-    /// Position of the last line, to go on from; the given position without a line.
+    /// Position of the last line, to continue from; the given position if the page is empty.
     pub position: u64,
     /// Lines in order.
     pub lines: Vec<LogLine>,
-    /// The run has ended, so that no line will follow those stored.
+    /// Whether the run has ended, so that no line follows the stored lines.
     pub ended: bool,
 }
 
 /// Limits for keeping ended runs, see [`Store::prune`](crate::Store::prune).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Number of runs kept of each task, and of all earlier tasks of a name together: the newest stay. Plans,
-    /// checks and cancelled runs, which have no event, are counted apart, so that they push out no result; at
-    /// most [`PLANS_KEPT`](crate::PLANS_KEPT) plans and checks stay. Unless this is 0, an existing task also
-    /// keeps the run that it applied last, however many failed since: its
+    /// Number of runs kept of each task, and of all earlier tasks with a name together: the newest stay.
+    ///
+    /// Plans, checks and cancelled runs, which have no event, are counted separately, so that they displace no
+    /// result; at most [`PLANS_KEPT`](crate::PLANS_KEPT) plans and checks stay. Unless this is 0, an existing task
+    /// also keeps the last run that it applied, even if many later runs failed: its
     /// [input](crate::Store::applied_inputs) may still be needed.
     pub runs: u32,
-    /// Runs that ended longer ago than this are removed too. An existing task keeps the newest results, from
-    /// which its status is made: [`EVENTS_KEPT`](cts_core::EVENTS_KEPT).
+    /// Age from which ended runs are removed too. An existing task keeps the newest results that determine its
+    /// status: [`EVENTS_KEPT`](cts_core::EVENTS_KEPT).
     pub age: Duration,
 }
 
 impl Retention {
-    /// By number only, however old they are.
+    /// Limits runs by number only, at any age.
     pub const fn of_any_age(runs: u32) -> Self {
         Self {
             runs,

@@ -5,30 +5,31 @@
 
 use std::collections::BTreeMap;
 
-/// Number of the last migration before the first version. A database that ends with it is migrated further.
+/// Number of the last migration before the first version. A database that ends with this migration is migrated
+/// further.
 pub const PREDECESSOR: i64 = 20_261_202_000_000;
 
-/// Why a program cannot work with the schema of a database. Found as the source of
+/// Why a program cannot use the schema of a database. Found as the source of
 /// [`StoreError::Open`](crate::StoreError::Open).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaMismatch {
-    /// A newer program has removed a part of the schema that this one uses.
+    /// A newer program removed a part of the schema that this program uses.
     #[error(
         "this program is too old for schema version {version}, which needs one that knows version {oldest}"
     )]
     Newer {
-        /// The newest version there.
+        /// The newest version in the database.
         version: i64,
-        /// The oldest that still fits.
+        /// The oldest compatible version.
         oldest: i64,
     },
     /// The schema is from before the first version.
     #[error("schema version {version} is older than any that this program can move on")]
     Ancient {
-        /// The newest version there.
+        /// The newest version in the database.
         version: i64,
     },
-    /// The content of a migration differs from the applied one.
+    /// The content of a migration differs from the applied migration.
     #[error("schema version {version} there is not the one of this program")]
     Changed {
         /// The version.
@@ -39,26 +40,25 @@ pub enum SchemaMismatch {
 /// Schema information that a database stores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoredSchema {
-    /// Checksums of the migrations that were applied, by number; none in an empty database.
+    /// Checksums of the applied migrations, by number; empty for an empty database.
     pub applied: BTreeMap<i64, Vec<u8>>,
-    /// Programs whose newest migration has at least this number can work with it; absent before the first version.
+    /// Programs whose newest migration has at least this number can use the schema; absent before the first version.
     pub oldest: Option<i64>,
 }
 
-/// Steps before a program can work with a database.
+/// Steps that make a database usable for a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaPlan {
-    /// The schema from before the first version exists, and becomes that of the first version.
+    /// The schema predates the first version and is turned into the schema of the first version.
     pub moves: bool,
-    /// Numbers of the migrations to be applied, oldest first. A move, if any, does the first of them.
+    /// Numbers of the migrations to apply, oldest first. A move, if any, performs the first of them.
     pub missing: Vec<i64>,
 }
 
 impl StoredSchema {
     /// Compares the schema with the migrations of a program: number and checksum, oldest first.
     ///
-    /// A newer schema is accepted if it names this program as compatible; additions of later versions do not
-    /// matter.
+    /// A newer schema is accepted if it names this program as compatible; additions of later versions are ignored.
     pub fn plan<'a>(
         &self,
         own: impl IntoIterator<Item = (i64, &'a [u8])>,
@@ -143,7 +143,7 @@ mod tests {
         let oldest = version;
         let silent = stored(&applied, None).plan(OWN);
         assert_eq!(silent, Err(SchemaMismatch::Newer { version, oldest }));
-        // An earlier migration of this program is still missing: it was added on another branch.
+        // An earlier migration of this program is still missing, because it was added on a different branch.
         let without = stored(&[OWN[0], newer], Some(PREDECESSOR + 1));
         assert_eq!(without.plan(OWN), Ok(missing(&[5], false)));
     }

@@ -1,7 +1,7 @@
 //! The settings in force: changes by a leader, and the queued runs that lack them.
 //!
-//! Every statement that queues a run by itself, or puts a run back, takes the successor of the old generation from
-//! the view `settings_successors`.
+//! Statements of the store that queue a run or put it back replace the old generation by its successor from the view
+//! `settings_successors`.
 
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
@@ -9,13 +9,11 @@ use cts_core::{Digest, LeaderEpoch, RunId, TaskName, WorkerId};
 
 use crate::error::{LeaderError, StoreError};
 
-/// Settings, as a trait of every store. Every method is one transaction, as those of [`Store`](crate::Store)
-/// are.
+/// Settings, as a trait of every store. Every method is one transaction, like those of [`Store`](crate::Store).
 ///
-/// A queued run gets the settings in force of the blocks that its input uses: from its leader when it is
-/// queued for a change or a request; from the store when the store queues it by itself, or takes it back from
-/// a worker; and otherwise by an [`Assignment`]. So a worker with other backend or provider blocks never gets
-/// it.
+/// A queued run gets the settings in force of the blocks that its input uses: from its leader when it is queued for a
+/// change or a request; from the store when the store itself queues it or takes it back from a worker; and otherwise
+/// by an [`Assignment`]. A worker with different backend or provider blocks therefore never gets the run.
 #[async_trait]
 pub trait SettingsStore {
     /// Returns the key of the cluster: the stored one, else `proposed`, which is then stored.
@@ -24,8 +22,9 @@ pub trait SettingsStore {
     /// All generations of settings, by number.
     async fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
 
-    /// Queued runs for which no worker is sure to have the settings, at most [`UNSETTLED_AT_ONCE`]: runs
-    /// without settings; requested runs, and runs that do not apply, whose settings are not in force. Other
+    /// Queued runs for which possibly no worker has the settings, at most [`UNSETTLED_AT_ONCE`].
+    ///
+    /// These are runs without settings, and requested or non-applying runs whose settings are not in force. Other
     /// queued runs get a newer input from their leader when settings change.
     async fn unsettled_runs(&self) -> Result<Vec<UnsettledRun>, StoreError>;
 
@@ -40,34 +39,35 @@ pub trait SettingsStore {
 /// A change of the settings in force, and of the workers that have them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsChange {
-    /// Generations that are new, have other digests, or begin or end to be in force.
+    /// Generations that are new, have different digests, or begin or end to be in force.
     pub generations: Vec<SettingsGeneration>,
-    /// Pairs of numbers, the old generation and the new one. Queued requested runs, and queued runs that do
-    /// not apply, move from workers with the first one to workers with the second one. The planner queues
-    /// changes again instead.
+    /// Pairs of numbers: the old generation and its replacement.
+    ///
+    /// Queued requested runs, and queued runs that do not apply, move from workers with the old generation to workers
+    /// with the replacement. Other runs are queued again by the planner.
     pub moved: Vec<(u64, u64)>,
-    /// Queued runs that get other settings.
+    /// Queued runs that get different settings.
     pub assigned: Vec<Assignment>,
-    /// All generations in force that each of these workers has, by number. A worker that is not known is left out.
+    /// All generations in force that each of these workers has, by number. Unknown workers are left out.
     pub workers: Vec<(WorkerId, Vec<u64>)>,
 }
 
 impl SettingsChange {
-    /// Whether nothing changes.
+    /// Whether the change is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Assigns settings to a queued run. Does nothing if the run is not queued any more, or has other settings
-/// than `from` by then.
+/// Assigns settings to a queued run. Ignored if the run is no longer queued, or if its settings are not `from` any
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment {
     /// The run.
     pub run: RunId,
-    /// The settings that it has; `None` if it has none.
+    /// Its present settings; `None` without settings.
     pub from: Option<u64>,
-    /// The settings that it gets.
+    /// Its new settings.
     pub to: u64,
 }
 
@@ -80,11 +80,11 @@ pub struct UnsettledRun {
     pub task: TaskName,
     /// Its input, whose task names the blocks that the run uses.
     pub input: Digest,
-    /// The settings that it waits for.
+    /// The settings for which the run waits.
     pub settings: Option<u64>,
-    /// Whether it destroys: then it keeps its settings until workers have all of their blocks.
+    /// Whether it destroys: it then keeps its settings until workers have all of their blocks.
     pub destroys: bool,
 }
 
-/// Unsettled runs that a store gives at once.
+/// Largest number of unsettled runs that a store returns at once.
 pub const UNSETTLED_AT_ONCE: u32 = 500;

@@ -23,27 +23,27 @@ pub struct StoredTask {
     pub spec: TaskSpec,
     /// Where it was declared.
     pub origin: TaskOrigin,
-    /// Where it is between creation and deletion.
+    /// Its phase between creation and deletion.
     pub phase: TaskPhase,
-    /// Number of its version: 1 at first, one more with every change of its declaration.
+    /// Number of its version: 1 at creation, incremented with every change of its declaration.
     pub revision: u64,
-    /// The run that destroys its infrastructure before the task is removed; `None` if the infrastructure is
-    /// kept. The run is queued when nothing else of the task runs.
+    /// The run that destroys its infrastructure before the task is removed; `None` if the infrastructure is kept. The
+    /// run is queued when no other run of the task runs.
     pub destroy_run: Option<RunId>,
-    /// That run was cancelled, and goes on when the task is deleted once more.
+    /// The destroying run was cancelled, and goes on when the task is deleted again.
     pub destruction_suspended: bool,
 }
 
-/// Version of a task, without the task itself.
+/// Version of a task, without its declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskVersion {
     /// Its name.
     pub name: TaskName,
-    /// Distinguishes the tasks that have had this name.
+    /// Distinguishes the successive tasks with this name.
     pub incarnation: u64,
-    /// As in [`StoredTask::revision`].
+    /// See [`StoredTask::revision`].
     pub revision: u64,
-    /// Where it is between creation and deletion.
+    /// Its phase between creation and deletion.
     pub phase: TaskPhase,
     /// Whether changes run it.
     pub enabled: bool,
@@ -51,48 +51,48 @@ pub struct TaskVersion {
     pub held: bool,
 }
 
-/// A requested run, as long as the leader has not queued it: it is to have the newest complete
-/// input of the task and one attempt.
+/// A requested run that the leader has not queued yet. The run gets the newest complete input of the task and one
+/// attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
-    /// The id that the run is to have.
+    /// The id of the future run.
     pub run: RunId,
     /// The task.
     pub task: TaskName,
     /// Kind of the run.
     pub kind: RunKind,
-    /// When it was asked for.
+    /// Time of the request.
     pub requested_at: DateTime<Utc>,
-    /// Caller that requested it, for display, if it is known.
+    /// Caller that requested the run, for display, if known.
     pub requested_by: Option<String>,
-    /// Reason why no such run will follow; `None` while the request is open.
+    /// Reason why no run follows; `None` while the request is open.
     pub refused: Option<Refused>,
 }
 
 /// Why a request is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Reason as a code, on which callers decide.
+    /// Code of the reason, for decisions of callers.
     pub code: RefusedCode,
-    /// Reason as a text for people.
+    /// Text of the reason, for display.
     pub reason: String,
 }
 
 /// Kinds of reasons for which a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusedCode {
-    /// The data that its task needs was not complete in time.
+    /// The data of its task was not complete in time.
     Incomplete,
-    /// No input can be made of the data.
+    /// No input can be made from the data.
     Unusable,
-    /// The task was deleted, disabled or changed in the meantime.
+    /// The task was deleted, disabled or changed since the request.
     Withdrawn,
-    /// The shrink limit or a cancelled input holds the run, which only accompanies something; the task owes a run.
+    /// The run only accompanies a change, and the shrink limit or a cancelled input blocks it; the task owes a run.
     Held,
 }
 
 impl RefusedCode {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 4] = [
         Self::Incomplete,
         Self::Unusable,
@@ -111,14 +111,13 @@ impl RefusedCode {
     }
 }
 
-/// Tasks that a reading of the configuration, or a reset, has to wait for, because one of their runs is
-/// running.
+/// Tasks that a reading of the configuration, or a reset, must wait for, because one of their runs is running.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PendingDeletions {
-    /// Tasks that are being deleted: they go as soon as their run has ended. By name.
+    /// Tasks that are being deleted: they are removed as soon as their run has ended. Sorted by name.
     pub deleting: Vec<TaskName>,
-    /// Tasks that are declared and not stored yet, because an earlier task of the same name is still being
-    /// deleted: reading the configuration again stores them. In its order.
+    /// Declared tasks that are not stored yet, because an earlier task with the same name is still being deleted:
+    /// reading the configuration again stores them. In the order of the configuration.
     pub postponed: Vec<TaskName>,
 }
 
@@ -127,7 +126,7 @@ pub struct PendingDeletions {
 pub struct NewTask {
     /// The task.
     pub spec: TaskSpec,
-    /// Change of the task when its run has ended.
+    /// Effect on the task when its run has ended.
     pub creation: Creation,
     /// Id of the run.
     pub run: RunId,
@@ -135,26 +134,25 @@ pub struct NewTask {
     pub kind: RunKind,
 }
 
-/// A change of a task, and its conditions; by default no change and no conditions.
+/// A change of a task and its conditions; the default has neither.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskChange {
-    /// Whether changes are to run it; `None` leaves that as it is, or as `spec` says.
+    /// Whether changes run the task; `None` keeps the present value, or that of `spec`.
     pub enabled: Option<bool>,
-    /// Another declaration of the same name.
+    /// A different declaration with the same name.
     pub spec: Option<TaskSpec>,
-    /// Only if the task has this revision.
+    /// Revision that the task must have.
     pub revision: Option<u64>,
-    /// Id and kind of a run to be requested with it.
+    /// Id and kind of a run to request with the change.
     pub request: Option<(RunId, RunKind)>,
-    /// The requested apply only accompanies this: the shrink limit and a cancelled input hold it.
+    /// The requested apply only accompanies this occasion: the shrink limit and a cancelled input block it.
     pub accompanies: Option<Occasion>,
-    /// Only if the task is not [busy](cts_core::TaskActivity::is_busy).
+    /// Whether the change requires that the task is not [busy](cts_core::TaskActivity::is_busy).
     pub idle_only: bool,
 }
 
 impl TaskChange {
-    /// Returns the declaration of the task after the change, if the change may be made now. For
-    /// implementations.
+    /// Returns the declaration of the task after the change, if the change may be made now. For implementations.
     pub fn accepted(
         &self,
         task: &StoredTask,
@@ -188,15 +186,17 @@ impl TaskChange {
         Ok(spec)
     }
 
-    /// Reason why queued applies are pointless after this change, if they are. A run that was requested of a
-    /// disabled task is not pointless, unless the change disables the task again. For implementations.
+    /// Reason why queued applies become pointless by this change, if they do.
+    ///
+    /// A run that was requested for a disabled task stays useful, unless the change disables the task again. For
+    /// implementations.
     pub fn withdrawal(&self, before: &TaskSpec, after: &TaskSpec) -> Option<Withdrawal> {
         let disabled = !after.enabled && self.enabled == Some(false);
         let again = disabled.then_some(Withdrawal::Disabled);
         before.withdrawal(after).or(again)
     }
 
-    /// What the requested apply accompanies. For implementations.
+    /// The occasion that the requested apply accompanies. For implementations.
     pub fn accompanied(&self) -> Option<Accompanied> {
         let (_, kind) = self.request?;
         let occasion = self.accompanies.filter(|_| kind.applies())?;

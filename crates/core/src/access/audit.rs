@@ -9,10 +9,10 @@ use crate::excerpt::excerpt;
 use crate::hidden::{HIDDEN, is_secret_name, without_secrets};
 use crate::trace::RunTrace;
 
-/// Most bytes of one argument, of a target and of a reason that are stored.
+/// Maximum stored bytes of one argument, of a target and of a reason.
 pub const LONGEST_ARGUMENT: usize = 1024;
 
-/// Arguments that are stored of one call.
+/// Maximum number of stored arguments of one call.
 const MOST_ARGUMENTS: usize = 32;
 
 /// One call.
@@ -22,17 +22,17 @@ pub struct AuditRecord {
     pub caller: Caller,
     /// The call.
     pub action: AuditAction,
-    /// The task, run, worker or token that it names; empty if it names none. For a refused request its path.
+    /// The task, run, worker or token that the call names; empty if it names none. For a refused request its path.
     pub target: String,
     /// Its arguments by name, without secrets.
     pub arguments: BTreeMap<String, String>,
-    /// How it ended.
+    /// The outcome of the call.
     pub outcome: AuditOutcome,
     /// The id of the request, as in the log; empty without one.
     pub request_id: String,
-    /// Calls that this record stands for: one, unless many were refused.
+    /// Number of calls that this record stands for: 1, except for refused requests that are counted together.
     pub count: u32,
-    /// The trace of the call, for the run that it asks for. Not recorded.
+    /// The trace of the call, for the run that the call requests. Not recorded.
     pub trace: Option<RunTrace>,
 }
 
@@ -43,7 +43,7 @@ pub enum AuditAction {
     CreateTask,
     /// A task is enabled, disabled, run or inspected.
     UpdateTask,
-    /// A task gets another declaration.
+    /// A task gets a different declaration.
     ReplaceTask,
     /// A task is deleted.
     DeleteTask,
@@ -59,7 +59,7 @@ pub enum AuditAction {
     DrainWorker,
     /// A configuration is put in force.
     ApplyConfiguration,
-    /// A token is made.
+    /// A token is created.
     CreateToken,
     /// A token is revoked.
     RevokeToken,
@@ -72,14 +72,14 @@ pub enum AuditAction {
 pub enum AuditOutcome {
     /// The change is made.
     Done,
-    /// The caller may not do it, or the call is not possible now; with the reason.
+    /// The caller lacks the right, or the call is not possible now; with the reason.
     Refused(String),
     /// The change began and did not succeed; with the error.
     Failed(String),
 }
 
 impl AuditRecord {
-    /// A call that does what it asks for.
+    /// The record of a call that succeeds.
     pub fn new(caller: Caller, action: AuditAction, target: &str) -> Self {
         Self {
             caller,
@@ -93,7 +93,7 @@ impl AuditRecord {
         }
     }
 
-    /// Adds an argument. Secrets are hidden: by its name, and in URLs of its value.
+    /// Adds an argument. Secrets are hidden: by the argument's name, and in URLs of its value.
     #[must_use]
     pub fn with(mut self, name: &str, value: &(impl ToString + ?Sized)) -> Self {
         if self.arguments.len() < MOST_ARGUMENTS {
@@ -107,7 +107,7 @@ impl AuditRecord {
         self
     }
 
-    /// Returns the record with another outcome.
+    /// Returns the record with this outcome.
     #[must_use]
     pub fn ended(mut self, outcome: AuditOutcome) -> Self {
         self.outcome = match outcome {
@@ -124,7 +124,7 @@ fn shown(reason: &str) -> String {
 }
 
 impl AuditAction {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 13] = [
         Self::CreateTask,
         Self::UpdateTask,

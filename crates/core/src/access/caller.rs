@@ -7,13 +7,13 @@ use std::str::FromStr;
 use crate::access::roles::UnknownWord;
 use crate::excerpt::excerpt;
 
-/// Most bytes of a name that is stored.
+/// Maximum stored bytes of a name.
 pub const LONGEST_NAME: usize = 256;
 
 /// How a caller was recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallerKind {
-    /// Not at all: authentication is off, or it failed.
+    /// Not recognised: authentication is off, or it failed.
     Anonymous,
     /// By a static token.
     Token,
@@ -26,7 +26,7 @@ pub enum CallerKind {
 }
 
 impl CallerKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Anonymous,
         Self::Token,
@@ -71,7 +71,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller of whom only the address is known.
+    /// A caller of which only the address is known.
     pub const fn anonymous(address: Option<IpAddr>) -> Self {
         Self {
             kind: CallerKind::Anonymous,

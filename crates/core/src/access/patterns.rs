@@ -2,14 +2,14 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-/// Tasks that a caller may name: all of them, or those of some patterns with `*` and `?`.
+/// Tasks that a caller may name: all tasks, or those that match patterns with `*` and `?`.
 #[derive(Debug, Clone, Default)]
 pub struct TaskPatterns {
     texts: Vec<String>,
     set: Option<GlobSet>,
 }
 
-/// A pattern cannot be read.
+/// A pattern cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error("{pattern:?} is no pattern of task names such as \"web-*\"")]
 pub struct InvalidPattern {
@@ -18,7 +18,7 @@ pub struct InvalidPattern {
 }
 
 impl TaskPatterns {
-    /// Reads patterns; without any, all tasks match.
+    /// Parses patterns; without patterns, all tasks match.
     pub fn new(texts: Vec<String>) -> Result<Self, InvalidPattern> {
         if texts.is_empty() {
             return Ok(Self::default());
@@ -46,7 +46,7 @@ impl TaskPatterns {
         self.set.is_none()
     }
 
-    /// The text that every name begins with which matches a pattern, for each pattern.
+    /// The literal prefix of each pattern, with which every matching name begins.
     pub fn beginnings(&self) -> impl Iterator<Item = &str> {
         let texts = self.texts.iter();
         texts.map(|text| {

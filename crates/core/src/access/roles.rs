@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The role of a person or a program outside of cts. Each role has the rights of the ones before it.
+/// The role of a person or a program outside of cts. Each role includes the rights of the roles before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -45,7 +45,7 @@ pub struct UnknownRole(String, String);
 pub struct UnknownWord(pub(crate) String);
 
 impl Role {
-    /// All of them, the one with the fewest rights first.
+    /// All roles, fewest rights first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Operate, Self::Admin];
 
     /// The name, as in files, in options and in the database.
@@ -59,7 +59,7 @@ impl Role {
 }
 
 impl ServiceRole {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 5] = [
         Self::Watcher,
         Self::Scheduler,
@@ -117,10 +117,10 @@ fn unknown<const N: usize>(text: &str, known: [&str; N]) -> UnknownRole {
     UnknownRole(text.to_owned(), known.join(", "))
 }
 
-/// The role of a server, as far as its certificate proves it.
+/// Whether the certificate of a server proves its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerProof {
-    /// The server has the expected role, perhaps among others.
+    /// The server has the expected role, possibly among further roles.
     Proven,
     /// The certificate names no role.
     Nothing,
@@ -128,7 +128,7 @@ pub enum ServerProof {
     OtherRole,
 }
 
-/// Roles that a certificate has by its DNS names `<role>.<domain>`.
+/// Roles in the DNS names `<role>.<domain>` of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceRoles {
     services: BTreeSet<ServiceRole>,
@@ -136,7 +136,7 @@ pub struct ServiceRoles {
 }
 
 impl ServiceRoles {
-    /// The roles in the DNS names of a certificate. With `domain`, names of other domains give none.
+    /// The roles in the DNS names of a certificate. With `domain`, names of other domains are ignored.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>, domain: Option<&str>) -> Self {
         let mut roles = Self::default();
         for name in names {
@@ -157,17 +157,17 @@ impl ServiceRoles {
         roles
     }
 
-    /// Whether there is no role at all.
+    /// Whether the certificate has no role.
     pub fn is_empty(&self) -> bool {
         self.services.is_empty() && self.person.is_none()
     }
 
-    /// Whether this is one of them.
+    /// Whether the certificate has this role.
     pub fn contains(&self, role: ServiceRole) -> bool {
         self.services.contains(&role)
     }
 
-    /// Whether a server with these roles is one of the `expected` ones.
+    /// Whether a server with these roles has one of the `expected` roles.
     pub fn prove_server(&self, expected: &[ServiceRole]) -> ServerProof {
         if expected.iter().any(|role| self.contains(*role)) {
             ServerProof::Proven
@@ -178,7 +178,7 @@ impl ServiceRoles {
         }
     }
 
-    /// The role over the REST API: the largest one that is named; an operator is an admin.
+    /// The role over the REST API: the named role with the most rights; an operator counts as admin.
     pub fn person(&self) -> Option<Role> {
         if self.contains(ServiceRole::Operator) {
             return Some(Role::Admin);

@@ -95,7 +95,7 @@ fn a_module_that_is_missing_comes_from_another_member() {
     assert_eq!(tasks, [lacking()]);
     complete_modules(&mut tasks, &[spec("b"), spec("a")]).unwrap();
     assert_eq!(tasks, [spec("a")]);
-    // Its own content is kept.
+    // The other task keeps its own content.
     let other = changed(|definition| definition.module_digest = Some(Digest::of(b"edited")));
     complete_modules(&mut tasks, &[other]).unwrap();
     assert_eq!(tasks, [spec("a")]);

@@ -1,4 +1,4 @@
-//! Which days of a month a cron expression means.
+//! The days of a month that a cron expression matches.
 
 use chrono::{Datelike as _, NaiveDate};
 
@@ -6,8 +6,8 @@ use super::field::{DaysOfMonth, DaysOfWeek};
 
 const SATURDAY: u32 = 6;
 
-/// The matching days of the month of `date`, day `n` as bit `n`. Where both fields name days, those of
-/// either one match.
+/// The matching days of the month of `date`, day `n` as bit `n`. If both fields are restricted, days that match
+/// either field count.
 pub(super) fn days(date: NaiveDate, of_month: &DaysOfMonth, of_week: &DaysOfWeek) -> u32 {
     let month = Month::of(date);
     match (of_month.restricted, of_week.restricted) {
@@ -22,7 +22,7 @@ pub(super) fn days(date: NaiveDate, of_month: &DaysOfMonth, of_week: &DaysOfWeek
 #[derive(Debug, Clone, Copy)]
 struct Month {
     last: u32,
-    /// Day of the week on which it begins.
+    /// Weekday of its first day.
     begins_on: u32,
 }
 
@@ -43,7 +43,7 @@ impl Month {
         (self.begins_on + day - 1) % 7
     }
 
-    /// The first day of the month that is this day of the week.
+    /// The first day of the month with this weekday.
     fn first(self, weekday: u32) -> u32 {
         (weekday + 7 - self.begins_on) % 7 + 1
     }
@@ -52,7 +52,7 @@ impl Month {
         let every = field.every.iter().copied();
         let last = field.last.then_some(self.last);
         let last_working = field.last_working.then(|| self.nearest_working(self.last));
-        // A day that the month lacks has no neighbour either.
+        // A day that the month lacks has no nearest working day.
         let working = field.working.iter().filter(|day| **day <= self.last);
         let working = working.map(|day| self.nearest_working(*day));
         let days = every.chain(last).chain(last_working).chain(working);

@@ -7,7 +7,7 @@ use super::invalid_cron::InvalidCron;
 const FIRST_YEAR: u32 = 1970;
 const LAST_YEAR: u32 = 2099;
 
-/// Fields that are nothing but a set of values.
+/// Fields that are plain sets of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldKind {
     Second,
@@ -68,7 +68,7 @@ impl FieldKind {
         }
     }
 
-    /// The first and the last value; 7 is Sunday as well, but only the first day counts here.
+    /// The first and the last value; 7 is Sunday too, but the range ends before it.
     const fn bounds(self) -> (u32, u32) {
         match self {
             Self::Second | Self::Minute => (0, 59),
@@ -80,7 +80,7 @@ impl FieldKind {
         }
     }
 
-    /// One value as written; 7 stays 7.
+    /// Parses one value; 7 stays 7.
     fn value(self, text: &str) -> Option<u32> {
         let named = |names: &[&str], first: u32| {
             let position = names.iter().position(|name| {
@@ -115,7 +115,6 @@ fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|_| all_digits)
 }
 
-/// The values of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Values(Vec<u32>);
 
@@ -124,7 +123,7 @@ impl Values {
         self.0.binary_search(&value).is_ok()
     }
 
-    /// The least value that is not below `least`.
+    /// The smallest value not below `least`.
     pub(super) fn first_from(&self, least: u32) -> Option<u32> {
         let position = self.0.partition_point(|value| *value < least);
         self.0.get(position).copied()
@@ -134,38 +133,38 @@ impl Values {
 /// The day-of-month field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct DaysOfMonth {
-    /// Whether no entry takes every day.
+    /// Whether every entry restricts the days.
     pub(super) restricted: bool,
     pub(super) every: BTreeSet<u32>,
     /// The last day.
     pub(super) last: bool,
     /// The last day from Monday to Friday.
     pub(super) last_working: bool,
-    /// The day from Monday to Friday next to each of these.
+    /// Days whose nearest day from Monday to Friday matches.
     pub(super) working: Vec<u32>,
 }
 
 /// The day-of-week field; Sunday is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct DaysOfWeek {
-    /// Whether no entry takes every day.
+    /// Whether every entry restricts the days.
     pub(super) restricted: bool,
     pub(super) every: BTreeSet<u32>,
-    /// The last one of the month.
+    /// Weekdays whose last occurrence in the month matches.
     pub(super) last: Vec<u32>,
-    /// Day and which of the month, from one.
+    /// Weekday and its occurrence within the month, starting at 1.
     pub(super) nth: Vec<(u32, u32)>,
 }
 
-/// Values of an entry, in any field.
+/// Values of an entry that every field accepts.
 enum Entry {
     Every,
     Some(Vec<u32>),
 }
 
-/// Reads a field that is a set of values.
+/// Parses a field that is a set of values.
 pub(super) fn values(text: &str, kind: FieldKind) -> Result<Values, InvalidCron> {
-    // Each once at any time: a long list of ranges has few values, but names them over and over.
+    // A set holds each value once: a long list of ranges has few values, but repeats them.
     let mut values = BTreeSet::new();
     let mut every = false;
     for entry in entries(text, kind)? {
@@ -181,7 +180,6 @@ pub(super) fn values(text: &str, kind: FieldKind) -> Result<Values, InvalidCron>
     Ok(Values(values.into_iter().collect()))
 }
 
-/// Reads the day-of-month field.
 pub(super) fn days_of_month(text: &str) -> Result<DaysOfMonth, InvalidCron> {
     let kind = FieldKind::DayOfMonth;
     let mut days = DaysOfMonth {
@@ -204,7 +202,6 @@ pub(super) fn days_of_month(text: &str) -> Result<DaysOfMonth, InvalidCron> {
     Ok(days)
 }
 
-/// Reads the day-of-week field.
 pub(super) fn days_of_week(text: &str) -> Result<DaysOfWeek, InvalidCron> {
     let kind = FieldKind::DayOfWeek;
     let mut days = DaysOfWeek {
@@ -232,7 +229,7 @@ pub(super) fn days_of_week(text: &str) -> Result<DaysOfWeek, InvalidCron> {
     Ok(days)
 }
 
-/// The entries of a list; places between commas may be empty.
+/// The entries of a list, without empty entries.
 fn entries(text: &str, kind: FieldKind) -> Result<impl Iterator<Item = &str>, InvalidCron> {
     let entries = text.split(',').filter(|entry| !entry.is_empty());
     if entries.clone().next().is_none() {
@@ -241,7 +238,7 @@ fn entries(text: &str, kind: FieldKind) -> Result<impl Iterator<Item = &str>, In
     Ok(entries)
 }
 
-/// An entry of a form that every field has; `None` if it is of none of them.
+/// Parses an entry of a form that every field accepts; `None` for other forms.
 fn plain(entry: &str, kind: FieldKind) -> Result<Option<Entry>, InvalidCron> {
     if matches!(entry, "*" | "?") {
         return Ok(Some(Entry::Every));
@@ -257,13 +254,13 @@ fn plain(entry: &str, kind: FieldKind) -> Result<Option<Entry>, InvalidCron> {
         let (Some(first), Some(last)) = (kind.value(from), kind.value(to)) else {
             return Ok(None);
         };
-        // Sunday ends the week where a range leads up to it by name.
+        // Sunday ends the week if it is named as the end of a range.
         let is_sunday = kind == FieldKind::DayOfWeek && last == 0 && number(to).is_none();
         (first, if is_sunday && first > 0 { 7 } else { last })
     } else {
         match (kind.value(bounds), step) {
             (Some(value), None) => (value, value),
-            // Only a day of the week can exceed the greatest value: 7, from which steps count as from 0.
+            // Only the day-of-week field accepts a value above its greatest: 7, from which steps count as from 0.
             (Some(value), Some(_)) if value > greatest => (least, greatest),
             (Some(value), Some(_)) => (value, greatest),
             (None, _) => return Ok(None),

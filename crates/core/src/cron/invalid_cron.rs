@@ -1,9 +1,9 @@
-//! Texts that are no cron expressions.
+//! Errors of cron expressions.
 
-/// A text is no cron expression that ever fires.
+/// A text is no cron expression, or never fires.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCron {
-    /// Nothing but blanks.
+    /// Only blanks.
     #[error("a cron expression is required")]
     Empty,
     /// Fewer than five fields.
@@ -11,18 +11,18 @@ pub enum InvalidCron {
         "missing field(s): expected at least 5 (minute, hour, day of month, month, day of week), found {0}"
     )]
     MissingFields(usize),
-    /// A word that begins with `@` but is not a shorthand.
+    /// A word that begins with `@` and is no shorthand.
     #[error(
         "unknown shorthand {0:?}: expected @yearly, @annually, @monthly, @weekly, @daily or @hourly"
     )]
     UnknownShorthand(String),
-    /// A field without any entry.
+    /// A field without entries.
     #[error("the {field} field has no entry")]
     NoEntry {
         /// Name of the field.
         field: &'static str,
     },
-    /// An entry that has none of the forms of its field.
+    /// An entry that matches no form of its field.
     #[error("{entry:?} is no entry of the {field} field: expected {expected}")]
     Syntax {
         /// Name of the field.
@@ -42,7 +42,7 @@ pub enum InvalidCron {
         /// The largest step.
         greatest: u32,
     },
-    /// A range without any value in it.
+    /// A range without values.
     #[error("the range {entry:?} in the {field} field is reversed, so it holds no value")]
     ReversedRange {
         /// Name of the field.

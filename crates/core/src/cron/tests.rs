@@ -28,7 +28,7 @@ fn assert_next(text: &str, expected: &[&str]) {
 
 #[test]
 fn the_dialect_is_understood() {
-    // Five, six and seven fields; the surplus does not count.
+    // Five, six and seven fields; text after them is ignored.
     assert_next("* * * * *", &["2026-11-21 10:01", "2026-11-21 10:02"]);
     assert_next(
         "30 2 * * Mon-Fri",
@@ -129,7 +129,7 @@ fn day_of_month_or_weekday_suffices_if_both_are_restricted() {
         "0 0 24 * Mon",
         &["2026-11-23 00:00", "2026-11-24 00:00", "2026-11-30 00:00"],
     );
-    // A step restricts a field, a wildcard among others does not.
+    // A step restricts a field; a wildcard among other entries does not.
     assert_next(
         "0 0 */30 * Mon",
         &["2026-11-23 00:00", "2026-11-30 00:00", "2026-12-01 00:00"],
@@ -312,14 +312,14 @@ fn times_in_a_repeated_hour_occur_twice() {
         ]
         .map(time)
     );
-    // The last chance of the first pass is gone, 02:10 comes again.
+    // The first pass has no match left; 02:10 occurs again in the second pass.
     assert_eq!(
         in_summer_zone("10,40 2 * * *", "2026-10-25 00:45", 2),
         ["2026-10-25 01:10", "2026-10-25 01:40"].map(time)
     );
 }
 
-/// Entries that every field takes, some of them of one field only.
+/// Entries that every field accepts, and some that only one field accepts.
 fn expression() -> impl Strategy<Value = String> {
     let minute = prop_oneof![
         Just("*".to_owned()),
@@ -361,7 +361,7 @@ proptest! {
         let next = expression.next_after(&after).unwrap();
         prop_assert!(next > after, "{} {} {}", text, after, next);
         prop_assert_eq!(next.nanosecond(), 0);
-        // From any moment between the two the next time is the same one.
+        // From any time between the two, the next time is the same.
         let gap = (next - after).num_seconds();
         #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "any moment will do")]
         let between = after + TimeDelta::seconds((gap as f64 * part) as i64);

@@ -1,7 +1,7 @@
-//! The expressions of Consul 1.8.
+//! The expressions that Consul 1.8 supports.
 
-/// Whether Consul 1.8 can read the expression, which the scanner has let through: it nests no deeper than the stack allows.
-/// Consul alone judges whether its fields exist.
+/// Whether Consul 1.8 can parse the expression. The scanner has accepted it, so its nesting fits the stack. Consul
+/// alone decides whether its fields exist.
 pub(super) fn is_known(filter: &str) -> bool {
     let mut reader = Reader { rest: filter };
     reader.space();
@@ -11,8 +11,8 @@ pub(super) fn is_known(filter: &str) -> bool {
     }
 }
 
-/// Reads from the beginning of a text. Each method leaves the text as it was, or removes what it has read, if it returns
-/// `Some`.
+/// Parses from the beginning of a text. A method that returns `Some` removes the parsed text; otherwise the text
+/// stays unchanged.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -30,8 +30,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An expression in parentheses or a comparison, after any number of `not`. The last of these may be a field
-    /// with this name.
+    /// An expression in parentheses or a comparison, after any number of `not`. The last `not` may be a field with
+    /// this name.
     fn term(&mut self) -> Option<()> {
         let mut beginnings = vec![self.rest];
         while let Some(after) = self.rest.strip_prefix("not") {
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         self.field()
     }
 
-    /// Space and `not`, if space and a further word follow.
+    /// A space and `not`, if a space and a further word follow.
     fn optional_not(&mut self) {
         let before = self.rest;
         if !(self.space() && self.literal("not").is_some()) {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Returns whether there was any.
+    /// Skips space. Returns whether there was any.
     fn space(&mut self) -> bool {
         !self.characters(is_space).is_empty()
     }
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Consul knows no other space.
+/// The only characters that Consul treats as space.
 fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\r' | '\n')
 }

@@ -1,4 +1,4 @@
-//! The part of the syntax that no version of Consul changes: strings, brackets, and operators with two sides.
+//! The syntax that all versions of Consul share: strings, brackets, and binary operators.
 
 use super::InvalidFilter;
 
@@ -12,14 +12,14 @@ pub(super) struct Scanned {
     pub(super) deepest: usize,
 }
 
-/// The part that was read last, as far as the right side of an operator depends on it.
+/// The last part, as far as the right operand of an operator depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// An operator that takes any word to its right as a value.
     TakesValue,
-    /// A further word that needs something to its right, unless it is a value.
+    /// A further word that requires a right operand, unless the word is a value.
     Connects,
-    /// Neither of them.
+    /// Any other part.
     Complete,
 }
 
@@ -32,8 +32,8 @@ struct Scan {
     deepest: (u32, usize),
 }
 
-/// Looks through a filter whose parentheses may nest `limit` deep. A string ends with the next quotes of its kind,
-/// because Consul knows no escape of them.
+/// Scans a filter whose parentheses may be nested `limit` deep. A string ends with the next quote of its kind,
+/// because Consul has no escape for quotes.
 pub(super) fn scan(filter: &str, limit: u32) -> Result<Scanned, InvalidFilter> {
     let mut scan = Scan {
         open: Vec::new(),
@@ -118,7 +118,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Kind of a word, a string or an operator. A word to the right of an operator is a value, whatever it is.
+    /// Kind of a word, a string or an operator. Any word to the right of an operator is a value.
     fn kind(&self, part: &str) -> Part {
         match part {
             part if part.starts_with(['=', '!']) => Part::TakesValue,
@@ -148,7 +148,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Refuses an end of an expression after an operator.
+    /// Refuses an expression that ends after an operator.
     fn closes_part(&self) -> Result<(), InvalidFilter> {
         match self.last {
             (Part::Complete, _) => Ok(()),

@@ -4,7 +4,7 @@ fn nested(depth: usize, inside: &str) -> String {
     format!("{}{inside}{}", "(".repeat(depth), ")".repeat(depth))
 }
 
-/// A limit for unknown expressions of 0 tells them from known ones.
+/// A limit of 0 for unknown expressions distinguishes them from known expressions.
 fn is_known(filter: &str) -> bool {
     let strict = FilterLimits {
         unknown_work: 0,
@@ -24,7 +24,7 @@ fn expressions_of_consul_pass() {
         "\"public\" in Service.Tags",
         "Service.Meta[\"a b\"] == `)(` and Node.Meta.os != \"(((((((((((((\"",
         "not (ServiceID matches \"^a[\" or Service.Port == 80)\n\tand Checks is not empty",
-        // Words of operators may be values.
+        // Operator words may be values.
         "Service.Meta.x == and",
         "Service.Meta.x contains contains",
         "not in Service.Tags or Service.Meta.x==not",
@@ -105,7 +105,7 @@ fn files_may_nest_deeper_than_requests() {
     assert_eq!(FilterLimits::FILE.check(&bytes), Ok(()));
 }
 
-/// Each of these took the parser of Consul 1.8.7 from 2 to more than 40 seconds.
+/// Each of these kept the parser of Consul 1.8.7 busy for 2 to more than 40 seconds.
 #[test]
 fn a_filter_that_keeps_consul_busy_is_refused() {
     let many = "Node.Node == a and ".repeat(200) + "Node.Node == a";

@@ -22,7 +22,7 @@ fn view(path: &str) -> ViewId {
     View::ConsulKv(prefix(path)).id()
 }
 
-/// A task with the condition on one prefix and the module input of another.
+/// A task with the condition on one prefix and the module input on the other.
 fn definition() -> Arc<TaskDefinition> {
     let condition = Condition::ConsulKv(ConsulKvCondition {
         query: prefix("a/"),
@@ -43,7 +43,7 @@ fn odd(key: &str) -> Item {
     Item::UnreadableKey(key.into())
 }
 
-/// Items that the two prefixes show.
+/// Items of the two prefixes.
 type Shown<'a> = [&'a [Item]; 2];
 
 fn complete(shown: Shown<'_>, held: Option<&HeldKeys>) -> Result<FrozenInput, IncompleteInput> {
@@ -59,7 +59,7 @@ fn applied(input: &FrozenInput) -> AppliedKeys {
     AppliedKeys::of_contents(contents).unwrap()
 }
 
-/// Freezes as the leader does: what is unreadable keeps its value of the `last` input.
+/// Freezes like the leader: an unreadable key keeps its value of the `last` input.
 fn keeping(shown: Shown<'_>, last: &FrozenInput) -> (FrozenInput, HeldKeys) {
     let unreadable = complete(shown, None).map_or_else(|error| error.unreadable, |_| Vec::new());
     let held = HeldKeys::choose(&unreadable, &applied(last));
@@ -163,7 +163,7 @@ fn any_pairs() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 proptest! {
-    /// Whatever can be read counts, whatever cannot is as it was applied, and then a restart decides the same.
+    /// Readable keys have their new value, unreadable keys the applied value, and a restart decides the same.
     #[test]
     fn an_input_is_what_can_be_read_and_else_what_was_applied(
         before in any_pairs(), now in any_pairs(), odd_keys in prop::collection::btree_set("[ab]/[a-e]", 0..6),
@@ -191,7 +191,7 @@ proptest! {
         let [a, b] = of(&now, &odd_keys);
         let (input, _held) = keeping([&a, &b], &first);
         prop_assert_eq!(&input, &expected);
-        // As soon as it is applied itself, it is the one that is kept.
+        // Once the new input is applied, its values are kept.
         let (again, _held) = keeping([&a, &b], &input);
         prop_assert_eq!(again, input);
     }

@@ -1,15 +1,14 @@
-//! The holder's side.
+//! The holder's side of a lease.
 
 use std::time::Duration;
 
-/// The longest time that is kept free at the end of a run's lease.
+/// Maximum time that is kept free at the end of a run's lease.
 const LONGEST_MARGIN: Duration = Duration::from_secs(1);
 
-/// Deadlines of a lease as its holder knows them, by its own monotonic clock: all times are durations since any
-/// fixed moment.
+/// Deadlines of a lease for its holder, by the holder's monotonic clock: all times are durations since any fixed
+/// time.
 ///
-/// The life of the lease is counted from the moment of asking, because the keeper grants no earlier than
-/// that.
+/// The time to live is counted from the request, because the keeper grants no earlier than that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseDeadlines {
     kind: Kind,
@@ -18,7 +17,7 @@ pub struct LeaseDeadlines {
     kill_by: Duration,
 }
 
-/// Purpose of the lease; decides the fractions.
+/// Purpose of the lease; determines the fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Run,
@@ -26,16 +25,16 @@ enum Kind {
 }
 
 impl LeaseDeadlines {
-    /// The lease of a run: renewed after a third of its life, given up after half, and its processes are gone
-    /// one [margin](Self::margin) before its end.
+    /// The lease of a run: renewed after a third of its time to live, given up after half; its processes are gone one
+    /// [margin](Self::margin) before its end.
     ///
-    /// `asked` is the time when the request was sent, plus the time that the keeper reports to have waited
-    /// before the grant, and so never later than the grant itself.
+    /// `asked` is the time when the request was sent, plus the time that the keeper reports to have waited before the
+    /// grant, and so never later than the grant itself.
     pub fn run(asked: Duration, life: Duration) -> Self {
         Self::new(Kind::Run, asked, life)
     }
 
-    /// Leadership: renewed after a third of its life, its writes end after two thirds. `asked` as for
+    /// The leadership: renewed after a third of its time to live; its writes end after two thirds. `asked` as for
     /// [`LeaseDeadlines::run`].
     pub fn leadership(asked: Duration, life: Duration) -> Self {
         Self::new(Kind::Leadership, asked, life)
@@ -49,7 +48,7 @@ impl LeaseDeadlines {
                 after(life.saturating_sub(Self::margin(life))),
             ),
             Kind::Leadership => {
-                // Not life * 2 / 3: a long life must not overflow.
+                // Not `life * 2 / 3`: a long life must not overflow.
                 let end = after(life.saturating_sub(life / 3));
                 (end, end)
             }
@@ -62,17 +61,16 @@ impl LeaseDeadlines {
         }
     }
 
-    /// The time kept free at the end of a run's lease: a tenth of its life, at most a second. In it a
-    /// killed process disappears, and it makes up for clocks that run at different speeds.
+    /// The time kept free at the end of a run's lease: a tenth of its life, at most a second. It covers the end of a
+    /// killed process and clocks of different speeds.
     pub fn margin(life: Duration) -> Duration {
         (life / 10).min(LONGEST_MARGIN)
     }
 
     /// Returns the lease after a renewal was granted that was requested at `asked`.
     ///
-    /// No deadline ever goes back, since the keeper never shortens a lease: the late answer of an earlier
-    /// request changes nothing, and neither does a shorter life. A holder that has given up must not
-    /// call this and go on.
+    /// No deadline ever moves back, because the keeper never shortens a lease: the late answer of an earlier request
+    /// changes nothing, and neither does a shorter life. A holder that has given up must not call this and go on.
     #[must_use]
     pub fn renewed(self, asked: Duration, life: Duration) -> Self {
         let later = Self::new(self.kind, asked, life);
@@ -84,17 +82,17 @@ impl LeaseDeadlines {
         }
     }
 
-    /// When to ask for a renewal.
+    /// When to request a renewal.
     pub fn renew_at(&self) -> Duration {
         self.renew_at
     }
 
-    /// When the holder stops, gently, what it does under the lease, and reports nothing of it any more.
+    /// When the holder gently stops its work under the lease, and reports nothing more about it.
     pub fn stop_by(&self) -> Duration {
         self.stop_by
     }
 
-    /// After this nothing of the holder writes: what is left is killed now.
+    /// When the remaining processes of the holder are killed; after this no process of the holder writes.
     pub fn kill_by(&self) -> Duration {
         self.kill_by
     }
@@ -157,8 +155,8 @@ mod tests {
         }
     }
 
-    /// Clocks are kept in step by changing their speed by up to 500 millionths: here the holder's is as
-    /// slow, and the keeper's as fast, as that makes them.
+    /// Clocks are synchronised by changing their speed by up to 500 millionths: here the holder's clock is as slow,
+    /// and the keeper's clock as fast, as that allows.
     #[test]
     fn the_margin_pays_for_clocks_of_different_speed_and_for_the_kill() {
         let kill = 0.1;
@@ -192,7 +190,7 @@ mod tests {
             prop_assert_eq!(fold(&grants), in_order);
         }
 
-        /// Whatever was granted, the holder believes no more than the keeper promised.
+        /// After every grant, the holder relies on no more than the keeper promised.
         #[test]
         fn deadlines_stand_in_order_and_before_the_end(
             grants in prop::collection::vec((0u64..1_000_000, 3_000u64..600_000), 1..8),

@@ -7,8 +7,8 @@ use crate::identity::{LeaseEpoch, RunId, WorkerId};
 use crate::registration::RegistrationSecret;
 use crate::settings::{ClusterKey, InvalidKey};
 
-/// The key from which the schedulers of a cluster make the secrets of leases and of registered workers: 32 random bytes.
-/// `Debug` shows only its id.
+/// The key from which the schedulers of a cluster derive the secrets of leases and of registered workers: 32 random
+/// bytes. `Debug` shows only its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseKey(ClusterKey);
 
@@ -18,20 +18,20 @@ impl LeaseKey {
         Self(ClusterKey::new(bytes))
     }
 
-    /// The key that these bytes are.
+    /// The key with these bytes.
     ///
     /// # Errors
-    /// If they are not 32.
+    /// Fails unless there are 32 bytes.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, InvalidKey> {
         ClusterKey::from_slice(bytes).map(Self)
     }
 
-    /// Its bytes, for where it is kept.
+    /// Its bytes, for storage.
     pub const fn expose(&self) -> &[u8; 32] {
         self.0.expose()
     }
 
-    /// The secret of a lease. Every scheduler can make it, so none is stored.
+    /// The secret of a lease. Every scheduler can derive it, so no secret is stored.
     pub fn secret(&self, run: RunId, epoch: LeaseEpoch, holder: &WorkerId) -> [u8; 32] {
         let (run, epoch) = (run.as_uuid(), epoch.get().to_be_bytes());
         let holder = holder.as_str();
@@ -39,13 +39,13 @@ impl LeaseKey {
         *self.0.digest(parts).as_bytes()
     }
 
-    /// Whether this is the secret of the lease. Takes the same time for every wrong one.
+    /// Whether this is the secret of the lease. Takes the same time for every wrong secret.
     pub fn proves(&self, run: RunId, epoch: LeaseEpoch, holder: &WorkerId, secret: &[u8]) -> bool {
         self.secret(run, epoch, holder).ct_eq(secret).into()
     }
 
-    /// The secret of the worker with this id and a registration of this digest. Every scheduler can make it, so none is
-    /// stored.
+    /// The secret of the worker with this id and a registration with this digest. Every scheduler can derive it, so
+    /// no secret is stored.
     pub fn registration_secret(
         &self,
         worker: &WorkerId,

@@ -147,7 +147,7 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
         1,
         "it was for what was held"
     );
-    // The run succeeds that was under way, and the release is still needed.
+    // The running run succeeds, and the release is still needed.
     let after = Baseline {
         applied: Some(web(7)),
         running: None,
@@ -155,15 +155,15 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
     };
     assert_eq!(after.losses(guard, &web(1)), []);
     assert_eq!(after.settled(guard), Some(web(1)));
-    // Then what was released.
+    // Then the released input is applied.
     let applied = Baseline {
         applied: Some(web(1)),
         ..after.clone()
     };
     assert_eq!(applied.settled(guard), None);
-    // Or the instances are back first: a later loss is a new one.
+    // If the instances return first, a later loss is a new loss.
     assert_eq!(after.let_through(guard, &web(7)), None);
-    // Losses of a service that was not released are never forgiven.
+    // A release does not cover losses of other services.
     let two = |web, api| counts(&[("web", web), ("api", api)]);
     let both = Baseline {
         applied: Some(two(8, 8)),
@@ -255,8 +255,10 @@ fn refuses_invalid_limits() {
 }
 
 proptest! {
-    /// Whatever the order of applies and failures, what is applied has lost no more than it may against what was applied
-    /// last, unless an operator has released it, and what is held goes on once nothing forbids it any more.
+    /// No order of applies and failures gets past the limit.
+    ///
+    /// An applied input has lost no more than allowed compared with the last applied input, unless an operator
+    /// released it, and a blocked input continues once no loss forbids it.
     #[test]
     fn no_order_of_attempts_walks_past_the_limit(
         percent in 0_u8..=100, first in 0_u32..12, steps in proptest::collection::vec(happens(), 0..40),

@@ -10,8 +10,8 @@ const NAMES: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// Reads a class at the start of `text`. In the other syntax brackets, `&&`, `--` and `~~` mean something
-/// inside a class, so every character is written by its number there.
+/// Parses a class at the start of `text`. In the syntax of `regex`, brackets, `&&`, `--` and `~~` have a meaning
+/// inside a class, so every character is written by its number.
 pub(super) fn class(text: &str) -> Result<(String, &str), InvalidRegexp> {
     let missing = || InvalidRegexp::syntax("missing closing `]`", text);
     let mut output = String::from("[");
@@ -67,7 +67,7 @@ pub(super) fn class(text: &str) -> Result<(String, &str), InvalidRegexp> {
     }
 }
 
-/// The name in `[:name:]`, and what follows.
+/// The name in `[:name:]`, and the rest.
 fn named(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix("[:")?.split_once(":]")
 }

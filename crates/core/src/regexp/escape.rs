@@ -4,11 +4,11 @@ use super::invalid_regexp::InvalidRegexp;
 
 pub(super) enum Escape {
     Character(char),
-    /// In the syntax of the crate `regex`, usable inside brackets as well.
+    /// In the syntax of the crate `regex`, valid inside brackets too.
     Class(String),
 }
 
-/// Reads an escape at the start of `text`; the rest comes back with it.
+/// Parses an escape at the start of `text`, and returns it with the rest.
 pub(super) fn escape(text: &str) -> Result<(Escape, &str), InvalidRegexp> {
     let mut characters = text.chars();
     characters.next();
@@ -26,7 +26,7 @@ pub(super) fn escape(text: &str) -> Result<(Escape, &str), InvalidRegexp> {
     Ok((Escape::Character(character), rest))
 }
 
-/// These mean ASCII in Go.
+/// These classes contain only ASCII in Go.
 fn perl_class(letter: char) -> Option<&'static str> {
     Some(match letter {
         'd' => "[0-9]",
@@ -39,7 +39,7 @@ fn perl_class(letter: char) -> Option<&'static str> {
     })
 }
 
-/// `\pL`, `\p{Greek}` or `\p{^Greek}`; whether the class exists is left to the compiler.
+/// Parses `\pL`, `\p{Greek}` or `\p{^Greek}`; the compiler decides whether the class exists.
 fn unicode_class<'a>(
     text: &'a str,
     negated: bool,
@@ -81,7 +81,7 @@ fn character<'a>(
         'r' => '\r',
         'v' => '\x0B',
         'x' => return hexadecimal(rest).ok_or_else(invalid),
-        // A single digit other than zero would refer to a group.
+        // A single digit other than zero would be a reference to a group.
         '0' => return Ok(octal(&text[1..])),
         '1'..='7' if rest.starts_with(|next: char| next.is_digit(8)) => {
             return Ok(octal(&text[1..]));
@@ -104,11 +104,11 @@ fn octal(digits: &str) -> (char, &str) {
     let value = digits
         .bytes()
         .fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
-    // At most 0o777, which all are characters.
+    // At most 0o777; all these values are characters.
     (char::from_u32(value).unwrap_or_default(), rest)
 }
 
-/// Reads `41` or `{41}`, after `\x`.
+/// Parses `41` or `{41}`, after `\x`.
 fn hexadecimal(text: &str) -> Option<(char, &str)> {
     let (digits, rest) = match text.strip_prefix('{') {
         Some(inside) => inside.split_once('}')?,

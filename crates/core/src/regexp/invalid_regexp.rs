@@ -1,14 +1,14 @@
-//! Texts that are no regular expressions.
+//! Errors of regular expressions.
 
 /// A text is no regular expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRegexp {
-    /// Something that the syntax does not have.
+    /// Syntax that is not supported.
     #[error("{reason}: `{part}`")]
     Syntax {
         /// Reason of the refusal.
         reason: &'static str,
-        /// The part of the text that is meant.
+        /// The part of the text that is refused.
         part: String,
     },
     /// A Unicode class that does not exist, or an expression that would need too much memory.
@@ -18,7 +18,7 @@ pub enum InvalidRegexp {
 
 impl InvalidRegexp {
     pub(super) fn syntax(reason: &'static str, part: &str) -> Self {
-        /// Many parts reach up to the end of the text.
+        /// Maximum length of a shown part: many parts reach up to the end of the text.
         const SHOWN: usize = 60;
         let part = match part.char_indices().nth(SHOWN) {
             Some((end, _)) => format!("{}…", &part[..end]),

@@ -32,7 +32,7 @@ fn an_expression_is_not_anchored_and_an_empty_one_takes_everything() {
 #[test]
 fn syntax_that_the_engine_reads_differently_works_as_in_go() {
     let cases = [
-        // Classes and boundaries are those of ASCII.
+        // Classes and boundaries are limited to ASCII.
         (r"^\d$", "1", true),
         (r"^\d$", "٣", false),
         (r"^\w$", "ä", false),
@@ -50,7 +50,7 @@ fn syntax_that_the_engine_reads_differently_works_as_in_go() {
         (r"^\Qab\E*$", "abbb", true),
         // Escaped punctuation is literal.
         (r"^\<\>\-\_\/\@$", "<>-_/@", true),
-        // Braces that count nothing.
+        // Braces without a count.
         (r"^a{$", "a{", true),
         (r"^{a}$", "{a}", true),
         (r"^a{,2}$", "a{,2}", true),
@@ -58,7 +58,7 @@ fn syntax_that_the_engine_reads_differently_works_as_in_go() {
         (r"^a{{2}$", "a{{", true),
         (r"^a{01}$", "a{01}", true),
         (r"^]}$", "]}", true),
-        // Operators of sets are plain characters.
+        // Set operators are plain characters.
         (r"^[a&&b]+$", "a&b", true),
         (r"^[+--]+$", "-,+", true),
         (r"^[a~~b]+$", "~", true),
@@ -88,7 +88,7 @@ fn syntax_that_the_engine_reads_differently_works_as_in_go() {
         (r"(?i)^K$", "\u{212a}", true),
     ];
     for (text, name, expected) in cases {
-        // The rule for doubled backslashes is another test's.
+        // Doubled backslashes have a separate test.
         assert_eq!(matches(text, name), expected, "{text} {name}");
     }
 }
@@ -175,7 +175,7 @@ fn backslashes_doubled_for_the_original_count_once() {
 proptest::proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in r"[\\\[\](){}^$.|?*+a-dQEpx0-9:<>,&~ \-äi]{0,24}") {
-        // A translated expression is always understood by the compiler, except for classes without a name.
+        // The compiler accepts every translated expression, except for classes without a name.
         if let Err(InvalidRegexp::Refused(reason)) = Regexp::new(&text) {
             proptest::prop_assert!(reason.starts_with("unicode"), "{}: {}", text, reason);
         }

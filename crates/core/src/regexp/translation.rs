@@ -1,4 +1,4 @@
-//! From Go's syntax to that of the crate `regex`.
+//! Translation from Go's syntax to that of the crate `regex`.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use super::class::class;
 use super::escape::{Escape, escape};
 use super::invalid_regexp::InvalidRegexp;
 
-/// The largest number in `{…}`.
+/// The largest count in `{…}`.
 const MOST_REPEATED: u32 = 1000;
 
-/// An expression of the crate `regex` that matches the same texts. Groups do not capture.
+/// Returns an expression of the crate `regex` that matches the same texts. Groups do not capture.
 pub(super) fn translate(text: &str) -> Result<String, InvalidRegexp> {
     let mut translation = Translation {
         rest: text,
@@ -27,7 +27,7 @@ pub(super) fn translate(text: &str) -> Result<String, InvalidRegexp> {
     }
 }
 
-/// Element that a repetition operator would apply to.
+/// Element to which a repetition operator would apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -39,7 +39,7 @@ enum Before {
 struct Translation<'a> {
     rest: &'a str,
     output: String,
-    /// The text from each group that is open.
+    /// The text from the start of each open group.
     open: Vec<&'a str>,
     names: HashSet<&'a str>,
     before: Before,
@@ -87,7 +87,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// Takes `length` bytes over as they are.
+    /// Copies `length` bytes unchanged.
     fn copy(&mut self, length: usize) {
         let (copied, rest) = self.rest.split_at(length);
         self.output.push_str(copied);
@@ -134,7 +134,7 @@ impl<'a> Translation<'a> {
         let assertion = match self.rest.as_bytes().get(1) {
             Some(b'A') => Some(r"\A"),
             Some(b'z') => Some(r"\z"),
-            // Only letters and digits of ASCII make words in Go.
+            // In Go only ASCII letters and digits form words.
             Some(b'b') => Some(r"(?-u:\b)"),
             Some(b'B') => Some(r"(?-u:\B)"),
             _ => None,
@@ -195,7 +195,7 @@ impl<'a> Translation<'a> {
         Ok(inside)
     }
 
-    /// `(?i)`, which holds up to the end of the group around it, or `(?i:`, which opens one.
+    /// Parses `(?i)`, which applies up to the end of the enclosing group, or `(?i:`, which opens a group.
     fn flags(&mut self, special: &'a str) -> Result<(), InvalidRegexp> {
         let invalid = || InvalidRegexp::syntax("invalid or unsupported group syntax", self.rest);
         let end = special.find([':', ')']).ok_or_else(invalid)?;
@@ -242,9 +242,9 @@ impl<'a> Translation<'a> {
     }
 }
 
-/// The length of `{2}`, `{2,}` or `{2,5}`; anything else that begins with a brace is literal.
+/// The length of `{2}`, `{2,}` or `{2,5}`; any other text that begins with a brace is literal.
 fn counted(text: &str) -> Result<Option<usize>, InvalidRegexp> {
-    // Looks no further than numbers go: to the next `}` it may be far, and from every brace again.
+    // Scans only the digits and commas: the next `}` may be far away, and the scan would start again at every brace.
     let is_inside = |character: char| character.is_ascii_digit() || character == ',';
     let behind = text[1..].trim_start_matches(is_inside);
     let inside = &text[1..text.len() - behind.len()];

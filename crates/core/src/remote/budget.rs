@@ -1,33 +1,33 @@
-//! Budget of requests: a server counts those of one user, so all workers share it.
+//! Budget of requests: a server counts the requests per user, so all workers share the budget.
 //!
 //! A worker with the driver `terraform-cloud` gets its share with the answer to each heartbeat.
 
 use std::time::Duration;
 
-/// Requests per minute of all workers together. Servers allow 30 a second per user; a third of that stays for other
-/// programs of that user.
+/// Requests per minute of all workers together. Servers allow 30 per second and user; a third of that stays free for
+/// other programs of that user.
 const ALL_WORKERS: u64 = 20 * 60;
 
-/// Requests per minute of each worker, as long as there are enough for all.
+/// Minimum requests per minute of each worker, if the budget suffices for all workers.
 const LEAST: u64 = 30;
 
 /// Weight of a worker without runs, in runs: its next runs must not wait for a new share.
 const BASE_WEIGHT: u64 = 10;
 
-/// Pause between two polls of a run while runs are few.
+/// Pause between two polls of a run while the worker follows few runs.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Longest pause between two polls of a run.
+/// Maximum pause between two polls of a run.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Part of a worker's requests that polls may take, in percent; the rest is for everything else.
+/// Part of a worker's requests that polls may use, in percent; the rest is for all other requests.
 const POLLS_PERCENT: u64 = 80;
 
-/// Returns the requests per minute of the worker that calls. `running` has the number of runs of each live worker with
+/// Returns the requests per minute of the calling worker. `running` has the number of runs of each live worker with
 /// the driver, the caller first.
 ///
-/// Every worker gets an equal minimum; the rest is divided by the number of runs. All shares together never exceed the
-/// requests of all workers, if each worker sees equal numbers.
+/// Every worker gets an equal minimum; the rest is divided by the number of runs. All shares together never exceed
+/// the requests of all workers, if each worker sees equal numbers.
 pub fn requests_per_minute(running: &[u32]) -> u32 {
     let weight = |runs: u32| u64::from(runs) + BASE_WEIGHT;
     let Some(&own) = running.first() else {
@@ -40,8 +40,8 @@ pub fn requests_per_minute(running: &[u32]) -> u32 {
     u32::try_from(least + rest * weight(own) / all).unwrap_or(u32::MAX)
 }
 
-/// Returns the pause between two polls of one remote run, for a worker that follows `runs` with this many requests per
-/// minute. Without a known budget the worker has the least one.
+/// Returns the pause between two polls of one remote run, for a worker that follows `runs` with this many requests
+/// per minute. Without a known budget, the worker has the minimum.
 pub fn poll_pause(runs: usize, per_minute: u32) -> Duration {
     let per_minute = match per_minute {
         0 => LEAST,
@@ -59,7 +59,6 @@ mod tests {
 
     use super::*;
 
-    /// Share of each worker.
     fn shares(running: &[u32]) -> Vec<u64> {
         let of = |first: usize| {
             let mut rotated = running.to_vec();

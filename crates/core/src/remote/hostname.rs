@@ -2,20 +2,20 @@
 
 use url::Url;
 
-/// A text that is no `hostname` of a server. The message continues a sentence that begins with the name of the setting.
+/// A text is no `hostname` of a server. The message continues a sentence that begins with the name of the setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHostname {
-    /// The text has a path, a user or another scheme, or is no host name.
+    /// The text has a path, a user or a wrong scheme, or is no host name.
     #[error(
         "must be a server alone, as in \"tfe.example.net\", with or without https:// and a port"
     )]
     NotAServer,
-    /// The text asks for plain HTTP.
+    /// The text has the scheme `http`.
     #[error("begins with http://, and the API is only used with https")]
     PlainHttp,
 }
 
-/// Returns the URL of the server, without a path. `allow_plain_http` is for servers of tests.
+/// Returns the URL of the server, without a path. `allow_plain_http` is for test servers.
 pub fn remote_server_url(hostname: &str, allow_plain_http: bool) -> Result<Url, InvalidHostname> {
     let hostname = hostname.trim();
     let address = if hostname.contains("://") {

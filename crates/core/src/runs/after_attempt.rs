@@ -13,7 +13,7 @@ use crate::phase::TaskPhase;
 
 /// Decides what follows an attempt.
 ///
-/// A task that is being deleted has no further attempt, so that it can go now.
+/// A task in deletion has no further attempt, so that it can be removed now.
 pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
     if let Some(after) = after_cancelled(outcome, context) {
         return after;
@@ -43,11 +43,10 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
 
 /// Decides what follows an attempt whose lease has expired, so that its outcome is not known.
 ///
-/// Such an attempt counts like a failed one of any run, a requested one included, because the input may kill its
-/// workers, and such an input must not go through all of them. The first lost lease of a run costs it no time,
-/// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
-/// about the input: the attempt does not count. An attempt whose run waited does not count either, because it
-/// has applied nothing.
+/// The attempt counts like a failed attempt, even for a requested run, because the input may kill its workers, and
+/// such an input must not kill all of them. The first lost lease of a run causes no delay, later losses delay it like
+/// failures. A lease that no scheduler could renew (`renewable` is false) is no evidence about the input: the attempt
+/// does not count. An attempt whose run waited does not count either, because it has applied nothing.
 pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
     if let Some(after) = after_cancelled(&AttemptOutcome::Interrupted, context) {
         return after;
@@ -77,8 +76,10 @@ pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttemp
     }
 }
 
-/// A failing attempt is not repeated when a newer input waits, which is what must be applied, or when the task is declared
-/// otherwise since, or while its Terraform state is refused: a decision about the state runs the task.
+/// Decides after a failed attempt to apply.
+///
+/// No attempt follows if a newer input waits, which must be applied instead, if the task's declaration has changed,
+/// or while its Terraform state is refused: a decision about the state runs the task.
 fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     match context.phase {
         // A task that was never visible has no events.
@@ -105,9 +106,9 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
 
 /// Returns when an ordinary run tries the input of a failed requested run, if at all.
 ///
-/// From the lease on no input was the last applied one, and a change that was queued before or came during the
-/// run has no run of its own. So the input gets the ordinary attempts that it has not had, soon, whatever the
-/// task's settings for retries; if it has had them, this failure is one more.
+/// Since the lease the task has no last applied input, and a change that was queued before or came during the run has
+/// no separate run. So the input soon gets the ordinary attempts that it has not had, whatever the task's settings
+/// for retries; if it has had them, this failure is a further failure.
 fn after_failed_request(context: AttemptContext) -> Option<Duration> {
     if !context.enabled {
         None

@@ -1,4 +1,4 @@
-//! The end of an attempt, and what follows it.
+//! The end of an attempt, and the decision that follows.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use crate::phase::TaskPhase;
 /// Attempts of one run before it counts as failed (docs/runs.md#runs-and-attempts).
 pub const ATTEMPTS: u32 = 3;
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptOutcome {
     /// Terraform applied the input.
     Applied,
     /// Terraform showed what an apply would change.
     Planned(Plan),
-    /// The working directory is made and valid.
+    /// The working directory was created and is valid.
     Checked,
-    /// Terraform destroyed what the task had made.
+    /// Terraform destroyed the task's resources.
     Destroyed,
-    /// Terraform, or what goes before it, failed with this error.
+    /// Terraform, or a step before it, failed with this error.
     Failed(String),
-    /// On the server of the task's workspace, something other than cts has ended the run before it was applied to its
-    /// end: who and where. The run ends as if it were cancelled.
+    /// The remote run was ended on the server, not by cts, before it was completely applied; the text says by which
+    /// user and where. The run ends as if it were cancelled.
     Declined(String),
     /// The worker stopped Terraform because it is shutting down.
     Interrupted,
 }
 
 impl AttemptOutcome {
-    /// Returns the error of an attempt at a run of this kind. A worker that did something else than requested
-    /// has failed.
+    /// Returns the error of an attempt at a run of this kind. An attempt that did something else than requested has
+    /// failed.
     pub fn error(&self, kind: RunKind) -> Option<&str> {
         match (self, kind) {
             (Self::Failed(error) | Self::Declined(error), _) => Some(error),
@@ -56,7 +56,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// A worker that got the run from an earlier scheduler knows it as a check.
+    /// A worker that got the run from an earlier scheduler treats it as a check.
     fn error_of_destroy(&self, kind: RunKind) -> Option<&'static str> {
         match (self, kind) {
             (Self::Destroyed, RunKind::Destroy)
@@ -77,74 +77,73 @@ impl AttemptOutcome {
 pub enum AfterAttempt {
     /// The run succeeded; its input is the last applied one; one event.
     Succeed,
-    /// The run goes back to the queue for its next attempt, not before this much time has passed.
+    /// The run goes back to the queue for its next attempt, at the earliest after this time.
     Retry(Duration),
     /// The run failed; one event.
     GiveUp {
-        /// Queue the same input once more after this time; `None` where a newer one waits already
-        /// or it is not wanted any more.
+        /// Queue the same input once more after this time; `None` if a newer input already waits or this input is not
+        /// wanted any more.
         retry_after: Option<Duration>,
     },
-    /// The run goes back to the queue as if this attempt had not been; no event.
+    /// The run goes back to the queue as if this attempt had not happened; no event.
     Requeue,
-    /// The run ends without an event, because a newer input waits already, its task is being deleted, or it was
+    /// The run ends without an event, because a newer input already waits, its task is being deleted, or it was
     /// cancelled and applies nothing.
     Cancel,
-    /// The run goes back to the queue and is not due before its task is deleted once more: a destruction that was
-    /// cancelled.
+    /// The run, a cancelled destruction, goes back to the queue and is due only after its task is deleted again.
     Suspend,
-    /// The run ends, and nothing else changes: no event, no input applied, no failure counted. So ends what
-    /// applies nothing, and an apply that was to create its task and failed.
+    /// The run ends, and nothing else changes: no event, no input applied, no failure counted. For runs that apply
+    /// nothing, and for a failed apply that was to create its task.
     End {
-        /// Whether the run did what it was for; if not, it failed.
+        /// Whether the run reached its purpose; otherwise it failed.
         succeeded: bool,
     },
 }
 
-/// The surroundings in which an attempt ended.
+/// The circumstances in which an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttemptContext {
     /// Purpose of the run.
     pub kind: RunKind,
-    /// Where its task is between creation and deletion.
+    /// Phase of its task between creation and deletion.
     pub phase: TaskPhase,
-    /// The infrastructure of its task is to be destroyed before the task goes, still.
+    /// The infrastructure of its task is still to be destroyed before the task is removed.
     pub destroying: bool,
     /// Changes run the task.
     pub enabled: bool,
-    /// The run is a requested one with a single attempt, and stands for any change that it took the place of.
+    /// The run is a requested run with a single attempt, and includes any change that it replaced.
     pub no_retry: bool,
-    /// This input has had its ordinary attempts since the last change of the task: it was applied, or an
-    /// ordinary run failed with it for good.
+    /// This input has had its ordinary attempts since the last change of the task: it was applied, or an ordinary run
+    /// finally failed with it.
     pub tried: bool,
-    /// Attempts of this run so far, this one included; at least 1.
+    /// Attempts of this run so far, including this one; at least 1.
     pub attempts: u32,
     /// A queued run exists that applies a newer input.
     pub newer_waits: bool,
-    /// Failed runs of the task in a row without a newer input or a success between them, this one not
-    /// included: a newer input has not failed yet, however often earlier ones did.
+    /// Consecutive failed runs of the task, without a newer input or a success between them and without this run: a
+    /// newer input has not failed yet, even if earlier inputs failed often.
     pub earlier_failures: u32,
-    /// The task wants slow retries after a final failure.
+    /// The task has slow retries after a final failure.
     pub retry_failed: bool,
-    /// The run waits for something outside of cts, so that nothing of its input is applied yet.
+    /// The run waits for a condition outside of cts, so that nothing of its input is applied yet.
     pub waits: bool,
     /// The task was changed or disabled since the run was leased.
     pub withdrawn: bool,
-    /// The run is to be stopped on request.
+    /// The run was requested to stop.
     pub cancelled: bool,
-    /// The Terraform state of the task was refused, and nothing decides about it yet.
+    /// The Terraform state of the task was refused, and no decision about it exists yet.
     pub state_refused: bool,
-    /// Random share in `[0, 1)` for the jitter of the wait.
+    /// Random number in `[0, 1)` that varies the wait.
     pub jitter: f64,
 }
 
 impl AttemptContext {
-    /// Whether a run that is given up now has had all ordinary attempts: its input has been tried.
+    /// Whether a run that is given up now has used all ordinary attempts: its input has been tried.
     pub const fn ends_ordinary_attempts(self) -> bool {
         !self.no_retry && !self.newer_waits && self.attempts >= ATTEMPTS
     }
 
-    /// These surroundings for an apply that has had all its attempts, because a further one would fail in the same way.
+    /// The context for an apply without further attempts, because a further attempt would fail in the same way.
     #[must_use]
     pub fn without_attempts(self) -> Self {
         let attempts = match self.kind {
@@ -154,13 +153,13 @@ impl AttemptContext {
         Self { attempts, ..self }
     }
 
-    /// Whether its run is not worth another attempt: it gives way to a newer input, another declaration or a deletion.
+    /// Whether its run needs no further attempt: it gives way to a newer input, a changed declaration or a deletion.
     pub(super) const fn is_pointless(self) -> bool {
         let applies = self.kind.applies();
         applies && (self.newer_waits || self.withdrawn) || matches!(self.phase, TaskPhase::Deleting)
     }
 
-    /// Whether the input of a cancelled run that is given up now waits for a newer one or for a requested run.
+    /// Whether the input of a cancelled run that is given up now waits for a newer input or for a requested run.
     pub const fn withholds(self) -> bool {
         self.cancelled && !self.newer_waits && matches!(self.phase, TaskPhase::Ready)
     }
@@ -181,7 +180,7 @@ pub(super) fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
     )
 }
 
-/// Wait before a failed run's input is tried afresh: a minute, doubling to an hour.
+/// Wait before a failed run's input is retried: a minute, doubling to an hour.
 pub(super) fn failure_delay(earlier_failures: u32, jitter: f64) -> Duration {
     with_jitter(
         Duration::from_secs((60 << earlier_failures.min(6)).min(3600)),

@@ -1,4 +1,4 @@
-//! Records of the attempts of a run: on which worker, from when to when, and how each ended.
+//! Records of the attempts of a run: the worker, start, end and outcome of each.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::errors::shortened;
 use super::run_phase::{self, RunPhase};
 use crate::identity::{LeaseEpoch, WorkerId};
 
-/// Attempts of one run that are recorded, at most: the newest ones.
+/// Maximum number of recorded attempts of one run: the newest attempts.
 pub const ATTEMPTS_RECORDED: usize = 20;
 
-/// Longest error in the record of an attempt, in bytes. The run has the errors at length.
+/// Maximum bytes of the error in the record of an attempt. The run has the complete errors.
 const ERROR_BYTES: usize = 512;
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnding {
-    /// The attempt goes on.
+    /// The attempt has not ended.
     Running,
     /// The run did its work.
     Succeeded,
@@ -30,15 +30,15 @@ pub enum AttemptEnding {
     Failed,
     /// The run was cancelled on request.
     Cancelled,
-    /// The attempt waited for something outside of cts until a newer input, or a change of the task, replaced it.
+    /// The attempt waited for a condition outside of cts until a newer input, or a change of the task, replaced it.
     Replaced,
-    /// The worker stopped or drained, or its machine was at fault, and gave the run back. Such an attempt does not count.
+    /// The worker stopped or drained, or its machine was at fault, and gave the run back. The attempt does not count.
     Released,
-    /// The worker fell silent, and its lease was taken back.
+    /// The worker was silent, and its lease was taken back.
     LeaseLost,
     /// The only process of cts ended, and the next one took the lease back. Such an attempt does not count.
     CutOff,
-    /// An end that only a later version knows.
+    /// An ending of a later version.
     #[serde(other)]
     Unknown,
 }
@@ -48,28 +48,28 @@ pub enum AttemptEnding {
 pub struct AttemptRecord {
     /// Epoch of the lease.
     pub epoch: LeaseEpoch,
-    /// Number of the attempt, from 1. An attempt that does not count has the number of the next one.
+    /// Number of the attempt, from 1. An attempt that does not count has the same number as the next attempt.
     pub number: u32,
     /// The worker.
     pub worker: WorkerId,
-    /// When the lease was granted; `None` if a scheduler of an earlier version granted it.
+    /// Time of the grant of the lease; `None` if a scheduler of an earlier version granted it.
     #[serde(default, with = "ts_microseconds_option")]
     pub leased_at: Option<DateTime<Utc>>,
-    /// When the lease was renewed last, or granted: the last sign of the worker before the end.
+    /// Time of the last renewal or of the grant of the lease: the last sign of the worker before the end.
     #[serde(with = "ts_microseconds")]
     pub renewed_at: DateTime<Utc>,
-    /// When the attempt ended, or its lease was taken back; `None` while it goes on.
+    /// End of the attempt, or the time at which its lease was taken back; `None` while the attempt is running.
     #[serde(default, with = "ts_microseconds_option")]
     pub ended_at: Option<DateTime<Utc>>,
     /// How it ended.
     pub ending: AttemptEnding,
-    /// Its error, shortened; empty without one.
+    /// Its error, shortened; empty without an error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// The side that was at fault if it failed before Terraform had started.
+    /// The side at fault if the attempt failed before Terraform started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_failure: Option<EarlyFailure>,
-    /// How long its phases took, as its worker reported; a worker that fell silent reported none.
+    /// Durations of its phases, as reported by its worker; empty for a worker that was silent.
     #[serde(default)]
     pub phases: PhaseTimes,
     /// Work of the worker at its last renewal, if its end was not reported.
@@ -90,7 +90,7 @@ pub struct AttemptRecord {
 }
 
 impl AttemptRecord {
-    /// Sets the error, as much of it as is kept.
+    /// Sets the error, cut to the stored length.
     #[must_use]
     pub fn with_error(self, error: &str) -> Self {
         let error = shortened(error, ERROR_BYTES);
@@ -98,13 +98,13 @@ impl AttemptRecord {
     }
 }
 
-/// Adds the record of an attempt to those of earlier ones, the oldest first; the newest ones stay.
+/// Adds the record of an attempt to the earlier records, oldest first; only the newest stay.
 pub fn keep_attempt(records: &mut Vec<AttemptRecord>, record: AttemptRecord) {
     records.push(record);
     newest_attempts(records);
 }
 
-/// Removes the oldest records if there are too many.
+/// Removes the oldest records beyond [`ATTEMPTS_RECORDED`].
 pub fn newest_attempts(records: &mut Vec<AttemptRecord>) {
     let surplus = records.len().saturating_sub(ATTEMPTS_RECORDED);
     records.drain(..surplus);

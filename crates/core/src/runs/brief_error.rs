@@ -1,4 +1,4 @@
-//! The error of a failed run in one line of the log. The whole text is in the event and in the log of the run.
+//! The error of a failed run as one line of the log. The event and the log of the run contain the whole text.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ pub(super) const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt befo
 /// Separates the name of an attempt from its error.
 const FAILED: &str = " failed '";
 
-/// Ends the words about a failed step, such as `error tf-apply for 'pool': `.
+/// Ends the text about a failed step, such as `error tf-apply for 'pool': `.
 const STEP_END: &str = "': ";
 
-/// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors, their places
-/// and the first sentences of their details.
+/// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors, their
+/// places and the first sentences of their details.
 ///
-/// Equal errors, as of the instances of one resource, are counted. The error of an attempt that equals the one of the
-/// attempt after it is `the same`.
+/// Equal errors, such as those of the instances of one resource, are counted. If an attempt has the same error as the
+/// attempt after it, its error is shown as `the same`.
 pub fn brief_error(text: &str) -> String {
     let mut brief = String::new();
     let mut body = Body::default();
@@ -50,7 +50,7 @@ pub fn brief_newest_error(text: &str) -> String {
     brief_error(without_number(newest))
 }
 
-/// The error of an attempt without the words in front of it, such as `retry attempt #2 failed '`.
+/// The error of an attempt without its introduction, such as `retry attempt #2 failed '`.
 pub(super) fn without_number(text: &str) -> &str {
     let text = text.strip_prefix("retry attempt #").unwrap_or(text);
     match text.split_once(FAILED) {
@@ -59,8 +59,10 @@ pub(super) fn without_number(text: &str) -> &str {
     }
 }
 
-/// Shortens the error of an attempt that equals the one of the attempt after it. The words of the original before the
-/// first reason stay, because filters of logs look for them. Returns `None` for the error of one attempt.
+/// Shortens the error of an attempt that equals that of the following attempt.
+///
+/// The words of the original before the first reason stay, because log filters search for them. Returns `None` for
+/// the error of one attempt.
 fn fold_equal_attempts(brief: &str) -> Option<String> {
     let mut rest = brief.strip_suffix('\'')?;
     let mut folded = String::new();
@@ -84,18 +86,18 @@ fn fold_equal_attempts(brief: &str) -> Option<String> {
     }
 }
 
-/// The lines after the first one of an attempt.
+/// The lines of an attempt after the first line.
 #[derive(Default)]
 struct Body {
     errors: Vec<TerraformError>,
-    /// The part of the last error that the next line belongs to.
+    /// The part of the last error to which the next line belongs.
     part: Part,
-    /// The first line, for a text without errors of Terraform.
+    /// The first line, for a text without Terraform errors.
     first: Option<String>,
     is_begun: bool,
 }
 
-/// An error of Terraform, with the number of equal ones.
+/// An error of Terraform, with its number of equal errors.
 struct TerraformError {
     /// Summary and place.
     text: String,
@@ -103,7 +105,7 @@ struct TerraformError {
     times: usize,
 }
 
-/// A part of an error, as Terraform prints it.
+/// A part of an error, in Terraform's output format.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// The place, or the detail of an error without a place.
@@ -118,7 +120,7 @@ enum Part {
 impl Body {
     fn line(&mut self, line: &str) {
         self.is_begun = true;
-        // Terraform draws a frame in front of each line.
+        // Terraform prints a frame in front of each line.
         let line = line.trim_matches(['│', '╷', '╵', ' ', '\'']);
         if let Some(summary) = line.strip_prefix("Error: ") {
             self.count_last();
@@ -137,7 +139,7 @@ impl Body {
         }
     }
 
-    /// Adds the last error, which is complete now, to an equal one before it.
+    /// Merges the last error, which is now complete, with an equal earlier error.
     fn count_last(&mut self) {
         self.part = Part::Rest;
         let Some(last) = self.errors.pop() else {
@@ -172,14 +174,14 @@ impl Body {
 }
 
 impl TerraformError {
-    /// Takes a line that belongs to `part`, and returns the part of the next one.
+    /// Processes a line that belongs to `part`, and returns the part of the next line.
     fn line(&mut self, part: Part, line: &str) -> Part {
         let is_command = self.detail.starts_with(COMMAND_FAILED);
         match (part, line.is_empty()) {
             (Part::Start, false) if is_place(line) => self.place(line),
             (Part::Place, false) => self.place(line),
             (Part::Start, true) => Part::Start,
-            // The command of a module may have empty lines, and its output follows.
+            // The command of a module may contain empty lines, and its output follows.
             (Part::Detail, true) if !self.detail.is_empty() && !is_command => Part::Rest,
             (Part::Place | Part::Detail, true) => Part::Detail,
             (Part::Start | Part::Detail, false) => {
@@ -199,7 +201,7 @@ impl TerraformError {
     }
 }
 
-/// Whether a line after a summary is not the detail yet.
+/// Whether a line after a summary still precedes the detail.
 fn is_place(line: &str) -> bool {
     place_in(line).is_some() || line.starts_with("with ") && line.ends_with([',', ':'])
 }
@@ -234,7 +236,7 @@ mod tests {
         );
     }
 
-    /// Texts of Terraform 1.14, whose summaries say nothing about the cause.
+    /// Texts of Terraform 1.14, whose summaries do not name the cause.
     #[test]
     fn errors_have_the_first_sentence_of_their_details() {
         let precondition = "Error: Resource precondition failed\n\n  with terraform_data.a[0],\n  on main.tf line 7, in \

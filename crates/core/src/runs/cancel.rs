@@ -1,9 +1,9 @@
 //! Runs that are cancelled on request (docs/runs.md#cancelling-a-run).
 //!
-//! A queued run is withdrawn, after its remote run has ended if it has one. For a running one the worker gets the order to stop: gently at first, which
-//! Terraform answers by finishing what it has begun, and by force once that has had its time. A cancelled run
-//! is not tried again: its input is *withheld* until a newer one comes, or a run is requested. A destruction is
-//! suspended instead, because its task can neither stay nor go.
+//! A queued run is withdrawn; if it has a remote run, after that has ended. For a running run the worker is ordered
+//! to stop: first gently, so that Terraform finishes what it has begun, and by force once the time for that is over.
+//! A cancelled run is not retried: its input is *withheld* until a newer input comes or a run is requested. A
+//! destruction is suspended instead, because its task can neither stay nor be removed.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,28 +11,29 @@ use std::time::Duration;
 use super::{AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus};
 use crate::phase::TaskPhase;
 
-/// How long a gentle stop may take before a stop by force may follow.
+/// Time for a gentle stop, after which a stop by force may follow.
 pub const CANCEL_GRACE: Duration = Duration::from_secs(30);
 
-/// How a leased run is to be stopped.
+/// Method of stopping a leased run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CancelOrder {
-    /// Terraform is interrupted once, and finishes what it has begun, however long that takes.
+    /// Terraform is interrupted once and finishes what it has begun, however long that takes.
     Interrupt,
     /// Terraform is terminated at once and killed soon after. Its state may be lost.
     Force,
 }
 
-/// A run that is to be cancelled.
+/// A run to be cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CancelContext {
     /// Its status.
     pub status: RunStatus,
-    /// The run is a destruction that is suspended already.
+    /// The run is a destruction that is already suspended.
     pub suspended: bool,
-    /// How long ago the first order to stop it was given, if one was.
+    /// Time since the first order to stop the run, if any.
     pub ordered: Option<Duration>,
-    /// Its remote run, or an earlier one of its task, may still change something, and no other run follows that one.
+    /// Its remote run, or an earlier remote run of its task, may still change something, and no other run follows the
+    /// remote run.
     pub open_remote: bool,
 }
 
@@ -56,7 +57,7 @@ pub enum CancelRefusal {
     Ended(RunStatus),
     /// The run is a suspended destruction.
     Suspended,
-    /// The run is being stopped, and has this much time left for that.
+    /// The run is being stopped and has this much time left.
     InGrace(Duration),
     /// The run did not stop within its time: force is needed.
     NeedsForce,
@@ -83,13 +84,13 @@ impl fmt::Display for CancelRefusal {
     }
 }
 
-/// Decides what becomes of a request to cancel a run, by `force` or gently.
+/// Decides about a request to cancel a run, by `force` or gently.
 pub fn decide_cancel(context: CancelContext, force: bool) -> CancelDecision {
     match (context.status, context.ordered) {
         (RunStatus::Queued, _) if context.suspended => {
             CancelDecision::Refuse(CancelRefusal::Suspended)
         }
-        // Force gives the remote run up.
+        // Force abandons the remote run.
         (RunStatus::Queued, _) if context.open_remote && !force => CancelDecision::EndRemote,
         (RunStatus::Queued, _) => CancelDecision::Withdraw,
         (RunStatus::Running, _) if force => CancelDecision::Order(CancelOrder::Force),
@@ -108,14 +109,14 @@ pub fn decide_cancel(context: CancelContext, force: bool) -> CancelDecision {
     }
 }
 
-/// Whether an attempt at a cancelled run has ended because of that, or as good as that. One that has done everything
-/// in spite of the order has succeeded.
+/// Whether an attempt at a cancelled run ended because of the cancellation or failed. An attempt that completed its
+/// work despite the order has succeeded.
 pub fn ends_cancelled(outcome: &AttemptOutcome, kind: RunKind) -> bool {
     *outcome == AttemptOutcome::Interrupted || outcome.error(kind).is_some()
 }
 
-/// Decides what follows an attempt at a run that is cancelled, or that somebody has ended on its server; `None` where
-/// the rules for others do.
+/// Decides what follows an attempt at a run that was cancelled, or ended on its server; `None` if the ordinary rules
+/// decide.
 pub(super) fn after_cancelled(
     outcome: &AttemptOutcome,
     context: AttemptContext,
@@ -124,7 +125,7 @@ pub(super) fn after_cancelled(
     if !(context.cancelled || is_declined) || !ends_cancelled(outcome, context.kind) {
         return None;
     }
-    // A plan that somebody has declined was not made.
+    // A plan that was declined on the server was not made.
     if is_declined && context.kind.only_plans() {
         return Some(AfterAttempt::End { succeeded: false });
     }
@@ -133,7 +134,7 @@ pub(super) fn after_cancelled(
         (RunKind::Apply, TaskPhase::Ready | TaskPhase::Deleting) => {
             AfterAttempt::GiveUp { retry_after: None }
         }
-        // A task that was never visible has no events, and what applies nothing changes nothing.
+        // A task that was never visible has no events, and a run that applies nothing changes nothing.
         (
             RunKind::Apply
             | RunKind::Plan

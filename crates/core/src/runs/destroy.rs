@@ -1,9 +1,9 @@
 //! Decides what follows an attempt to destroy a task's infrastructure.
 //!
-//! A destruction is never given up by itself: the task stays until the destruction has succeeded, or until the
-//! API is asked to leave the rest of the infrastructure. So an attempt that fails, or whose lease is lost, is
-//! followed by a further one, at first like that of any run and then slowly, whatever the task's settings for
-//! retries.
+//! A destruction is never given up automatically: the task stays until the destruction has succeeded, or until the
+//! API is requested to keep the rest of the infrastructure. So an attempt that fails, or whose lease is lost, is
+//! followed by a further attempt, at first with the delays of any run and then slowly, whatever the task's settings
+//! for retries.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) fn after_lost_destroy(renewable: bool, context: AttemptContext) -> Af
     if !context.destroying {
         AfterAttempt::Cancel
     } else if renewable {
-        // As of any run, the first one costs no time.
+        // As for any run, the first lost lease causes no delay.
         AfterAttempt::Retry(match context.attempts {
             0 | 1 => Duration::ZERO,
             _ => delay(context),

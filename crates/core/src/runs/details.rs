@@ -1,7 +1,6 @@
-//! Details of an attempt, as its worker has read them from Terraform's output: counts, changes, diagnostics and
-//! times.
+//! Details of an attempt, parsed by its worker from Terraform's output: counts, changes, diagnostics and times.
 //!
-//! All these texts come from outside, so they are bounded wherever they come from: [`RunDetails::bounded`].
+//! All these texts come from outside, so they are bounded at every source: [`RunDetails::bounded`].
 //!
 //! Numbers and times are stored in `runs.summary`, changes and diagnostics in `runs.findings`, which lists leave out.
 
@@ -14,13 +13,13 @@ use serde_json::Value;
 
 use crate::remote::bounded_url;
 
-/// Changes kept of one run, at most; the others are only counted.
+/// Maximum number of stored changes of one run; further changes are only counted.
 pub const CHANGES_KEPT: usize = 200;
 
-/// Diagnostics kept of one run, at most; the others are only counted.
+/// Maximum number of stored diagnostics of one run; further diagnostics are only counted.
 pub const DIAGNOSTICS_KEPT: usize = 20;
 
-/// Outputs of one run, at most.
+/// Maximum number of outputs of one run.
 pub const OUTPUTS_KEPT: usize = 32;
 
 /// Longest value of an output, in bytes of JSON.
@@ -35,39 +34,39 @@ const SUMMARY_BYTES: usize = 1024;
 /// Longest detail or snippet of a diagnostic, in bytes.
 const TEXT_BYTES: usize = 4096;
 
-/// Stands for the rest of a text that was cut.
+/// Replaces the rest of a text that was cut.
 const CUT: &str = "…";
 
-/// Details of an attempt, from its worker.
+/// Details of an attempt, reported by its worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunDetails {
-    /// Part that lists of runs show, too.
+    /// Part that lists of runs show too.
     pub summary: RunSummary,
-    /// The rest.
+    /// Part that lists of runs leave out.
     pub findings: RunFindings,
 }
 
-/// Bytes of a code; no code is longer.
+/// Maximum bytes of a code.
 const LONGEST_CODE: usize = 64;
 
 /// Numbers of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSummary {
-    /// Resources that an apply has changed or a plan would change; `None` if Terraform came to neither.
+    /// Resources that an apply changed or a plan would change; `None` if Terraform did neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceCounts>,
-    /// How long its steps took.
+    /// Durations of its steps.
     pub phases: PhaseTimes,
-    /// Address of the remote run, if the attempt had one.
+    /// Address of the remote run, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_url: Option<String>,
-    /// Code of the error, if the attempt failed; of a later version it may be a code that is unknown here.
+    /// Code of the error, if the attempt failed; a code of a later version may be unknown here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
 }
 
-/// Numbers of resources. One that is replaced is added and destroyed.
+/// Numbers of resources. A replaced resource counts as added and destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceCounts {
@@ -77,12 +76,12 @@ pub struct ResourceCounts {
     pub changed: u32,
     /// Destroyed.
     pub destroyed: u32,
-    /// Taken into the state.
+    /// Imported into the state.
     pub imported: u32,
 }
 
 impl fmt::Display for ResourceCounts {
-    /// As in `+2 ~1 -0`.
+    /// Written as `+2 ~1 -0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             added,
@@ -99,7 +98,7 @@ impl fmt::Display for ResourceCounts {
 }
 
 impl PhaseTimes {
-    /// The time of all steps.
+    /// The total time of all steps.
     pub fn total(&self) -> Duration {
         [self.render, self.init, self.validate, self.plan, self.apply]
             .into_iter()
@@ -108,7 +107,7 @@ impl PhaseTimes {
     }
 }
 
-/// How long the steps of an attempt took; `None` for one that was not begun. Stored in milliseconds.
+/// Durations of the steps of an attempt; `None` for a step that did not begin. Stored in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseTimes {
@@ -129,11 +128,11 @@ pub struct PhaseTimes {
     pub apply: Option<Duration>,
 }
 
-/// Terraform's report on resources and mistakes.
+/// Terraform's report on resources and problems.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunFindings {
-    /// Resources that were changed, or would be; at most [`CHANGES_KEPT`], in Terraform's order.
+    /// Resources that were changed or would be changed; at most [`CHANGES_KEPT`], in Terraform's order.
     pub changes: Vec<ResourceChange>,
     /// Number of further changes.
     pub more_changes: u32,
@@ -141,7 +140,7 @@ pub struct RunFindings {
     pub diagnostics: Vec<Diagnostic>,
     /// Number of further diagnostics.
     pub more_diagnostics: u32,
-    /// Outputs of the module that the task asks for, after an apply; at most [`OUTPUTS_KEPT`].
+    /// Outputs of the module that the task selects, after an apply; at most [`OUTPUTS_KEPT`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<RunOutput>,
 }
@@ -156,19 +155,19 @@ pub struct RunOutput {
     pub value: OutputValue,
 }
 
-/// The value of an output, as far as it is shown.
+/// The value of an output, as far as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputValue {
-    /// The value, as Terraform writes it in JSON.
+    /// The value, as in Terraform's JSON.
     Value(Value),
     /// The module declares the output as sensitive.
     Sensitive(bool),
-    /// The value is too long to be kept.
+    /// The value is too long to be stored.
     TooLong(bool),
 }
 
-/// A resource that was changed, or would be.
+/// A resource that was changed or would be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceChange {
     /// Its address in the root module.
@@ -187,11 +186,11 @@ pub enum ResourceAction {
     Update,
     /// The resource is destroyed.
     Delete,
-    /// The resource is destroyed and created again, in whatever order.
+    /// The resource is destroyed and created again, in any order.
     Replace,
-    /// The resource is taken into the state.
+    /// The resource is imported into the state.
     Import,
-    /// An action that only a newer version knows.
+    /// An action of a newer version.
     #[serde(other)]
     Unknown,
 }
@@ -203,19 +202,19 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Problem, in one line.
     pub summary: String,
-    /// Problem at length; may be empty.
+    /// The complete description of the problem; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// The resource that it is about; empty if it is about none.
+    /// The affected resource; empty without a resource.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
-    /// The file that it is about, as Terraform names it; empty if it is about none.
+    /// The affected file, as Terraform names it; empty without a file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// The line of the file, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The lines of the file; may be empty.
+    /// The affected lines of the file; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub snippet: String,
 }
@@ -228,7 +227,7 @@ pub enum Severity {
     Error,
     /// The command has not failed.
     Warning,
-    /// A severity that only a newer version knows.
+    /// A severity of a newer version.
     #[serde(other)]
     Unknown,
 }
@@ -252,7 +251,7 @@ impl ResourceCounts {
 }
 
 impl ResourceAction {
-    /// The word that Terraform, the API and the store have for it.
+    /// The spelling of Terraform, the API and the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -266,7 +265,7 @@ impl ResourceAction {
 }
 
 impl RunDetails {
-    /// Returns the details with every text passed through `edit`, which may take things out of it.
+    /// Returns the details with every text passed through `edit`, which may remove parts of a text.
     #[must_use]
     pub fn edited(mut self, edit: impl Fn(&str) -> String) -> Self {
         let url = self.summary.remote_url.as_deref();
@@ -293,8 +292,8 @@ impl RunDetails {
         self
     }
 
-    /// Returns the part of the details that is kept: less than 600 KiB, whatever Terraform said. Details within
-    /// the bounds stay as they are.
+    /// Returns the part of the details that is stored: less than 600 KiB for any output of Terraform. Details within
+    /// the bounds stay unchanged.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let url = self.summary.remote_url.as_deref();
@@ -335,7 +334,7 @@ impl RunDetails {
     }
 }
 
-/// Passes every text of a value through `edit`, the names of members and numbers too.
+/// Passes every text of a value through `edit`, including names of members and numbers.
 fn edit_value(value: &mut Value, edit: &impl Fn(&str) -> String) {
     match value {
         Value::Null | Value::Bool(_) => {}

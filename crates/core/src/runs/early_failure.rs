@@ -1,14 +1,16 @@
 //! Attempts that fail before Terraform has started (docs/runs.md#workers-that-cannot-work).
 //!
-//! If the machine of the worker is at fault, another worker can do the run: the run goes back to the queue, and the
-//! attempt does not count. An error alone does not show whose fault it is: a disk is full for every run, a bundle
-//! that is too large only for its own. So the worker tries by itself, right after the error, what every run needs.
+//! If the machine of the worker is at fault, a different worker can do the run: the run goes back to the queue, and
+//! the attempt does not count. An error alone does not show which side is at fault: a full disk affects every run, a
+//! bundle that is too large affects only its own run. So right after the error, the worker itself tests what every
+//! run needs.
 //!
 //! The worker reports the side at fault with the failure, so a scheduler of an earlier version counts the attempt.
-//! Heartbeats have the problem of a worker (`workers.problem`) for display: the worker itself stops asking for runs.
+//! Heartbeats contain the problem of a worker (`workers.problem`) for display: the worker itself stops requesting
+//! runs.
 //!
 //! After such an attempt, or a lost lease, `runs.elsewhere_until` keeps the run from the same worker for
-//! [`ELSEWHERE_FOR`], if another worker fits at that moment.
+//! [`ELSEWHERE_FOR`], if a different suitable worker exists at that time.
 
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
@@ -18,27 +20,27 @@ use serde::{Deserialize, Serialize};
 use super::attempt_record::{AttemptEnding, AttemptRecord};
 use crate::identity::WorkerId;
 
-/// Most attempts of one run that are given back without counting because machines were at fault.
+/// Maximum number of attempts of one run that are given back without counting because machines were at fault.
 pub const GIVEN_BACK_AT_MOST: usize = 3;
 
-/// How long a run waits for another worker than its last one, at most, after that one could not work.
+/// Maximum time for which a run waits for a different worker after its last worker could not work.
 pub const ELSEWHERE_FOR: Duration = Duration::from_secs(2);
 
-/// `EIO`, `ENFILE` and `EMFILE`, which have no kind of their own.
+/// `EIO`, `ENFILE` and `EMFILE`, which have no [`ErrorKind`].
 const OF_MACHINE: [i32; 3] = [5, 23, 24];
 
-/// The side that is at fault if an attempt fails before Terraform has started.
+/// The side at fault if an attempt fails before Terraform has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EarlyFailure {
-    /// The machine of the worker: the worker's own check fails, too.
+    /// The machine of the worker: the worker's own check fails too.
     Machine,
-    /// The run, or a service that it needs. So counts a side that only a later version knows.
+    /// The run, or a service that it needs. An unknown side of a later version counts as this side.
     #[serde(other)]
     Run,
 }
 
-/// Whether an error of the operating system can be the fault of the machine: a disk that is full, read-only or broken,
+/// Whether an error of the operating system can be the fault of the machine: a full, read-only or broken disk,
 /// missing rights, too many open files, too little memory.
 pub fn can_be_of_machine(error: &Error) -> bool {
     let by_number = error
@@ -55,11 +57,11 @@ pub fn can_be_of_machine(error: &Error) -> bool {
         )
 }
 
-/// Whether an attempt of `worker` that failed early goes back to the queue without counting. `earlier` are the earlier
-/// attempts of its run.
+/// Whether an attempt of `worker` that failed early goes back to the queue without counting. `earlier` are the
+/// earlier attempts of its run.
 ///
-/// Each worker can give a run back once, and all workers together three times. If another worker whose own check
-/// succeeds failed early with the run, the run is at fault.
+/// Each worker can give a run back once, and all workers together [`GIVEN_BACK_AT_MOST`] times. If a different worker
+/// with a successful check of its own failed early with the run, the run is at fault.
 pub fn is_given_back(
     failure: Option<EarlyFailure>,
     worker: &WorkerId,
@@ -150,7 +152,7 @@ mod tests {
     fn a_run_that_fails_early_on_a_healthy_worker_is_at_fault() {
         let elsewhere = record("b", AttemptEnding::Failed, EarlyFailure::Run);
         assert!(!is_given_back_by("a", &[elsewhere]));
-        // The worker was healthy at its first attempt, and fails its check now.
+        // The worker was healthy at its first attempt, and its own check fails now.
         let here = record("a", AttemptEnding::Failed, EarlyFailure::Run);
         assert!(is_given_back_by("a", &[here]));
     }

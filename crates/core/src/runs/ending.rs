@@ -1,22 +1,23 @@
 //! Runs that end while their remote run may still change something (docs/hcp-terraform.md#the-end-of-a-remote-run).
 //!
 //! A cancelled or withdrawn run ends only after its remote run has ended. Until then it is an *ending*: a running run
-//! without a holder, which a worker with the remote driver leases to discard, cancel or wait for the remote run. Such
-//! a lease takes no concurrency group and is not an attempt.
+//! without a holder. A worker with the remote driver leases it to discard, cancel or await the remote run. Such a
+//! lease takes no concurrency group and is not an attempt.
 
 use std::time::Duration;
 
 use super::{AfterAttempt, AttemptContext, AttemptOutcome};
 use crate::phase::TaskPhase;
 
-/// Time before a failed lease of an ending is followed by the next one.
+/// Time between a failed lease of an ending and the next lease.
 pub const ENDING_RETRY: Duration = Duration::from_secs(30);
 
-/// Decides whether a run whose remote run is open becomes an ending instead of what would follow its attempt, and after
-/// which time it may be leased again; `None` if the run ends, or goes on.
+/// Decides whether a run with an open remote run becomes an ending instead of the ordinary decision, and after which
+/// time it may be leased again. `None` if the run ends or goes on.
 ///
-/// A queued run with a newer input ends the remote run before its own, and so does the next run after another declaration
-/// of the task, which may have another driver now. Force (`by_force`) gives the remote run up.
+/// A queued run with a newer input ends the remote run before it requests its own; so does the next run after a
+/// changed declaration of the task, which may have a different driver now. Force (`by_force`) abandons the remote
+/// run.
 pub fn becomes_ending(
     after: AfterAttempt,
     outcome: &AttemptOutcome,

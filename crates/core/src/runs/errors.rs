@@ -1,37 +1,37 @@
-//! Errors that are kept of a run's attempts: a newer input gives a queued run new attempts again and again, and
-//! Terraform may say anything at any length.
+//! Errors that are stored of a run's attempts, bounded: newer inputs repeatedly give a queued run new attempts, and
+//! Terraform's texts may have any length.
 
 use super::attempt::ATTEMPTS;
 
-/// Longest error of one attempt, in bytes.
+/// Maximum bytes of the error of one attempt.
 pub const ERROR_BYTES: usize = 32 * 1024;
 
-/// Longest text of the errors of a run together, as its event has them, in bytes.
+/// Maximum bytes of all errors of a run together, as in its event.
 pub const ERRORS_BYTES: usize = ATTEMPTS as usize * (ERROR_BYTES + WORDS);
 
-/// Longest text around an error in the text of all errors of a run.
+/// Maximum bytes of the text around an error in the text of all errors of a run.
 const WORDS: usize = 40;
 
-/// Begin of the error of a run that was cancelled.
+/// Start of the error of a cancelled run.
 pub const CANCELLED: &str = "cancelled: ";
 
-/// Bytes kept of the end of a text that is too long, at most: the last diagnostics are at the end.
+/// Maximum bytes kept of the end of a text that is too long: the last diagnostics are at the end.
 const END: usize = 24 * 1024;
 
-/// Longest line that says what was left out.
+/// Maximum bytes of the line that describes the omission.
 const NOTE: usize = 100;
 
-/// Adds an error to those of earlier attempts, the oldest first: the newest three stay, of each so much as is kept.
+/// Adds an error to the earlier errors, oldest first: the newest three stay, each cut to [`ERROR_BYTES`].
 pub fn keep_error(errors: &mut Vec<String>, error: &str) {
     errors.push(shortened(error, ERROR_BYTES));
     let surplus = errors.len().saturating_sub(ATTEMPTS as usize);
     errors.drain(..surplus);
 }
 
-/// The errors of a run's attempts, given the oldest first, as one text with the newest first.
+/// The errors of a run's attempts, given oldest first, as one text with the newest first.
 ///
-/// `attempts` is the number of the attempt that failed last. Errors of retries are chained like in the original. In
-/// front of all of them stands the reason of a cancelled run, which is not an error of an attempt.
+/// `attempts` is the number of the last failed attempt. Errors of retries are chained like in the original. The
+/// reason of a cancelled run comes first, because it is not an error of an attempt.
 pub fn failure_text(errors: &[String], attempts: u32) -> String {
     let newest_first = errors.iter().rev();
     if errors
@@ -51,7 +51,7 @@ pub fn failure_text(errors: &[String], attempts: u32) -> String {
     texts.collect::<Vec<_>>().join(": ")
 }
 
-/// The text without its middle, if it is longer than so many bytes, with a line that says how much is missing.
+/// The text without its middle, if it is longer than `longest` bytes, with a line that states how much is missing.
 pub fn shortened(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();

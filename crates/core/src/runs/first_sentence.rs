@@ -1,19 +1,19 @@
-//! The first sentence of a detail: the words of a module's author, or of a provider.
+//! The first sentence of a detail, written by a module's author or a provider.
 
-/// Most characters that are shown.
+/// Maximum number of shown characters.
 const LONGEST: usize = 160;
 
-/// Columns at which Terraform wraps a detail, at least.
+/// Minimum column at which Terraform wraps a detail.
 const WRAPPED_AT: usize = 75;
 
-/// Begins the detail of a command of a module that has failed.
+/// Start of the detail of a failed command of a module.
 pub(super) const COMMAND_FAILED: &str = "Error running command '";
 
-/// Stands between the ending of a command and its output.
+/// Separates the end of a command from its output.
 const OUTPUT: &str = ". Output:";
 
-/// Returns the first sentence of a detail of Terraform, without its full stop; for a command that has failed, that of the
-/// last line of its output. Empty without a detail.
+/// Returns the first sentence of a detail of Terraform, without its full stop; for a failed command, that of the last
+/// line of its output. Empty without a detail.
 pub fn first_sentence(detail: &str) -> String {
     let text = unwrapped(detail);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -26,7 +26,7 @@ pub fn first_sentence(detail: &str) -> String {
     line.map(|line| sentence(line.trim())).unwrap_or_default()
 }
 
-/// The detail with each line whole. Terraform breaks a line where the next word does not fit.
+/// The detail with unwrapped lines. Terraform wraps a line where the next word does not fit.
 fn unwrapped(detail: &str) -> String {
     let mut text = String::new();
     let mut width = 0;

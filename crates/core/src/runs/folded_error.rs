@@ -1,9 +1,11 @@
-//! The error of a failed run with equal parts once.
+//! The error of a failed run, without repetitions of equal parts.
 
 use super::brief_error::{JOINTS, place_in, without_number};
 
-/// Returns the error with each of Terraform's errors once: equal ones, as of the instances of one resource, are counted,
-/// and so are attempts with equal errors. The first of equal ones stays whole.
+/// Returns the error with each of Terraform's errors once.
+///
+/// Equal errors, such as those of the instances of one resource, are counted, and so are attempts with equal errors.
+/// The first of several equal errors stays complete.
 pub fn folded_error(text: &str) -> String {
     let mut rest = text;
     let mut parts = Vec::new();
@@ -35,7 +37,7 @@ pub fn folded_error(text: &str) -> String {
     folded + &last
 }
 
-/// The text with a note at the end of its first line that is not empty.
+/// The text with a note at the end of its first non-empty line.
 fn with_note(text: &str, note: &str) -> String {
     let begin = text.len() - text.trim_start().len();
     let end = text[begin..].find('\n').map_or(text.len(), |at| begin + at);
@@ -46,7 +48,7 @@ fn with_note(text: &str, note: &str) -> String {
 /// One of Terraform's errors.
 struct Block<'t> {
     lines: Vec<&'t str>,
-    /// The line with the summary, in `lines`.
+    /// Index of the line with the summary in `lines`.
     summary: Option<usize>,
     place: Option<&'t str>,
     times: usize,
@@ -63,7 +65,7 @@ impl<'t> Block<'t> {
         self.lines.push(line);
     }
 
-    /// Whether this is the same error, of another instance.
+    /// Whether this is the same error for a different instance.
     fn equals(&self, other: &Self) -> bool {
         let summary = self.summary_line();
         summary.is_some() && summary == other.summary_line() && self.place == other.place
@@ -75,12 +77,12 @@ impl<'t> Block<'t> {
     }
 }
 
-/// Terraform draws a frame in front of each line.
+/// Terraform prints a frame in front of each line.
 fn without_frame(line: &str) -> &str {
     line.trim_matches(['│', ' '])
 }
 
-/// The error of an attempt with equal errors of Terraform once.
+/// The error of an attempt, with equal errors of Terraform merged.
 fn fold(text: &str) -> String {
     let new = || Block {
         lines: Vec::new(),

@@ -13,11 +13,11 @@ pub enum RunKind {
     Apply,
     /// Terraform shows what an apply would change; nothing is applied.
     Plan,
-    /// The working directory is made and validated; nothing is planned or applied.
+    /// The working directory is created and validated; nothing is planned or applied.
     Check,
-    /// Terraform destroys what the task has made, before the task goes.
+    /// Terraform destroys the task's resources before the task is removed.
     Destroy,
-    /// Terraform shows what would be destroyed; nothing is.
+    /// Terraform shows what would be destroyed; nothing is destroyed.
     DestroyPlan,
 }
 
@@ -31,8 +31,8 @@ impl RunKind {
         Self::DestroyPlan,
     ];
 
-    /// Kinds whose input the leader freezes. The other kinds have the input of an earlier run, so that a store
-    /// queues them by itself.
+    /// Kinds whose input the leader freezes. The other kinds have the input of an earlier run, so the store itself
+    /// queues them.
     pub const ENQUEUED: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
 
     /// Whether its input may be applied afterwards.
@@ -40,12 +40,12 @@ impl RunKind {
         matches!(self, Self::Apply)
     }
 
-    /// Returns whether such a run may change the task's infrastructure.
+    /// Returns whether a run of this kind may change the task's infrastructure.
     pub const fn changes_resources(self) -> bool {
         matches!(self, Self::Apply | Self::Destroy)
     }
 
-    /// Returns whether such a run ends with a plan.
+    /// Returns whether a run of this kind ends with a plan.
     pub const fn only_plans(self) -> bool {
         matches!(self, Self::Plan | Self::DestroyPlan)
     }
@@ -105,7 +105,7 @@ impl RunKinds {
         destroy_plans: false,
     };
 
-    /// Whether this kind is among them.
+    /// Whether the set contains this kind.
     pub const fn has(self, kind: RunKind) -> bool {
         match kind {
             RunKind::Apply => self.applies,
@@ -129,8 +129,8 @@ pub enum RunStatus {
     Succeeded,
     /// Every attempt failed.
     Failed,
-    /// Ended without a result of its own, because a newer input took its place, no caller waits for it any
-    /// more, or its task was disabled or deleted.
+    /// Ended without a result, because a newer input replaced it, no caller waits for it any more, or its task was
+    /// disabled or deleted.
     Cancelled,
 }
 
@@ -146,7 +146,7 @@ impl RunStatus {
         }
     }
 
-    /// Whether the run has ended: it never has another status again.
+    /// Whether the run has ended: its status never changes again.
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }

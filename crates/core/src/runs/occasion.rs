@@ -1,4 +1,4 @@
-//! Applies that accompany something else, instead of being requested for themselves.
+//! Applies that accompany a change, instead of being requested themselves.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use crate::digest::Digest;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Occasion {
-    /// The task was declared otherwise.
+    /// The declaration of the task changed.
     Declaration,
-    /// An operator has decided which Terraform state the task continues with.
+    /// An operator decided with which Terraform state the task continues.
     State,
-    /// The database has forgotten a run that the journal of a worker knows.
+    /// The database has forgotten a run in the journal of a worker.
     Journal,
 }
 
 impl Occasion {
-    /// All of them.
+    /// All occasions.
     pub const ALL: [Self; 3] = [Self::Declaration, Self::State, Self::Journal];
 
     /// The stored spelling.
@@ -29,7 +29,7 @@ impl Occasion {
         }
     }
 
-    /// Text for people about the change that waits while the apply is held.
+    /// Text for display about the change that waits while the apply is blocked.
     pub const fn waiting(self) -> &'static str {
         match self {
             Self::Declaration => "its declaration was replaced, and no run has applied that yet",
@@ -43,13 +43,13 @@ impl Occasion {
     }
 }
 
-/// Reason of a requested apply that follows another change. Such an apply is made whatever is applied, and the shrink
-/// limit and a cancelled input hold it like any change.
+/// Reason of a requested apply that follows a change. Such an apply is made even if its input is applied, and the
+/// shrink limit and a cancelled input block it like any change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accompanied {
     /// The event.
     pub occasion: Occasion,
-    /// The input that the task had before: the shrink limit has let it through already, and does not hold it.
+    /// The task's previous input: the shrink limit has already let it through, and does not block it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub let_through: Option<Digest>,
 }

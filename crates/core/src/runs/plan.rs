@@ -1,15 +1,15 @@
 //! Output of `terraform plan`, within its limit.
 
-/// Longest text of a plan, in bytes; it has to fit into one message.
+/// Maximum bytes of the text of a plan, which must fit into one message.
 pub const PLAN_BYTES: usize = 3 * 1024 * 1024;
 
-/// In the place of a plan of a disabled task, in the words of the original.
+/// Replaces a plan of a disabled task, in the words of the original.
 pub const SKIPPED_INSPECTION: &str = "Task is disabled, inspection was skipped.";
 
-/// Bytes kept of the end of a text that is too long: Terraform says there how many things change.
+/// Bytes kept of the end of a text that is too long: there Terraform prints the number of changes.
 const END_BYTES: usize = 256 * 1024;
 
-/// Room for the line that stands for what is missing, with its line breaks.
+/// Space for the line about the omission, with its line breaks.
 const NOTICE_BYTES: usize = 128;
 
 /// A plan.
@@ -19,13 +19,13 @@ pub struct Plan {
     pub changes_present: bool,
     /// Standard output of Terraform, at most [`PLAN_BYTES`] bytes.
     pub text: String,
-    /// Page of the run that made it on a server. Stored with the details of the run.
+    /// Page of the remote run that made the plan. Stored with the details of the run.
     pub remote_url: Option<String>,
 }
 
 impl Plan {
-    /// Makes a plan of this text. If the text is longer than [`PLAN_BYTES`], its middle is left out, and a line
-    /// in its place says how much that is.
+    /// Makes a plan with this text. If the text is longer than [`PLAN_BYTES`], its middle is replaced by a line that
+    /// states the omitted length.
     pub fn new(changes_present: bool, text: String) -> Self {
         Self {
             changes_present,

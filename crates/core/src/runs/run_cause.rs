@@ -1,4 +1,4 @@
-//! The cause of a run, as its leader noted it when it queued the run.
+//! The cause of a run, as noted by its leader when the run was queued.
 
 use chrono::serde::ts_microseconds_option;
 use chrono::{DateTime, Utc};
@@ -6,23 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::excerpt::excerpt;
 
-/// Changes that are noted of one run, at most; the others are only counted.
+/// Maximum number of noted changes of one run; further changes are only counted.
 pub const CHANGES_NOTED: usize = 10;
 
-/// Characters of a noted change.
+/// Maximum characters of a noted change.
 const CHANGE_LENGTH: usize = 200;
 
-/// The cause of a run that no request led to. Stored as JSON, so members are only added.
+/// The cause of a run that was not requested. Stored as JSON, so members are only added.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunCause {
-    /// When the first change or tick triggered the task; from there to the queue it was buffered.
+    /// Time of the first change or tick that triggered the task; the buffer period lies between this time and the
+    /// queue.
     #[serde(
         with = "ts_microseconds_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub triggered_at: Option<DateTime<Utc>>,
-    /// Since when the shrink limit blocked the task, if it did until the run was queued.
+    /// Start of the shrink limit's block, if it lasted until the run was queued.
     #[serde(
         with = "ts_microseconds_option",
         skip_serializing_if = "Option::is_none"
@@ -31,13 +32,13 @@ pub struct RunCause {
     /// The schedule of the task ticked.
     #[serde(skip_serializing_if = "is_false")]
     pub tick: bool,
-    /// The run has the first data of the task under a new leader: after a start, or after a takeover.
+    /// The run has the first data of the task under a new leader: after a start or a takeover.
     #[serde(skip_serializing_if = "is_false")]
     pub takeover: bool,
-    /// With [`takeover`](Self::takeover): what the leader began with, as a line; `None` from an earlier version.
+    /// With [`takeover`](Self::takeover): the start of the leader as a line; `None` from an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beginning: Option<String>,
-    /// The run before it failed for good, and its data is tried again.
+    /// The previous run finally failed, and its data is retried.
     #[serde(skip_serializing_if = "is_false")]
     pub retry: bool,
     /// Changes of views, such as `web: +web-3`; at most [`CHANGES_NOTED`].
@@ -50,7 +51,7 @@ pub struct RunCause {
     /// [`CHANGES_NOTED`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<String>,
-    /// Number of further such views.
+    /// Number of further unread views.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_unread: u32,
 }
@@ -66,7 +67,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl RunCause {
-    /// The cause of a run that tries the data of a failed one again.
+    /// The cause of a run that retries the data of a failed run.
     pub fn of_retry() -> Self {
         Self {
             retry: true,
@@ -110,7 +111,7 @@ impl RunCause {
         self.more_unread = later.more_unread;
     }
 
-    /// The triggers other than changes of data, a line for each.
+    /// The triggers except changes of data, one line each.
     pub fn triggers(&self) -> impl Iterator<Item = &str> {
         let beginning = self.beginning.as_deref();
         let takeover = self.takeover.then(|| {
@@ -121,19 +122,19 @@ impl RunCause {
         takeover.into_iter().chain(tick).chain(retry)
     }
 
-    /// Changes of data, a line for each.
+    /// Changes of data, one line each.
     pub fn change_lines(&self) -> impl Iterator<Item = String> {
         self.some_change_lines(CHANGES_NOTED)
     }
 
-    /// Views that were not read since the trigger, a line for each.
+    /// Views that were not read since the trigger, one line each.
     pub fn unread_lines(&self) -> impl Iterator<Item = String> {
         let more = self.more_unread;
         let more = (more > 0).then(|| format!("and {more} more views"));
         self.unread.iter().cloned().chain(more)
     }
 
-    /// The triggers, at most so many changes of data, and the views that were not read.
+    /// The triggers, at most `most` changes of data, and the unread views.
     pub fn lines(&self, most: usize) -> Vec<String> {
         let triggers = self.triggers().map(str::to_owned);
         let changes = triggers.chain(self.some_change_lines(most));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Work of a worker on a run.
+/// Activity of a worker on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunPhase {
@@ -21,7 +21,7 @@ pub enum RunPhase {
 }
 
 impl RunPhase {
-    /// All of them, in their order.
+    /// All phases, in their order.
     pub const ALL: [Self; 5] = [
         Self::Render,
         Self::Init,
@@ -41,7 +41,7 @@ impl RunPhase {
         }
     }
 
-    /// The phase of this spelling; `None` for one that only a later version knows.
+    /// Parses a phase; `None` for a phase of a later version.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.as_str() == text)
     }
@@ -52,11 +52,11 @@ impl RunPhase {
 pub struct CurrentPhase {
     /// The phase.
     pub phase: RunPhase,
-    /// How long it has lasted.
+    /// Its duration so far.
     pub lasted: Duration,
 }
 
-/// Reads a phase, without one that only a later version knows.
+/// Deserializes a phase; `None` for a phase of a later version.
 pub(super) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RunPhase>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     Ok(text.and_then(|text| RunPhase::parse(&text)))

@@ -135,7 +135,7 @@ fn a_run_that_is_withdrawn_stands_for_no_input() {
         withdrawn: true,
         ..runs(None, Some(1), Some(2))
     };
-    // Back to what runs, and to what was applied before it: neither is the last word of the run.
+    // Neither the running input nor the input applied before it counts as applied.
     for number in [1, 2] {
         let decision = decide_enqueue(withdrawn, wanted(number));
         assert_eq!(decision, EnqueueDecision::Enqueue);
@@ -195,7 +195,7 @@ fn a_run_that_accompanies_something_passes_no_guard_and_is_not_skipped() {
         (runs(Some(2), None, Some(1)), accompanying, Supersede),
         (runs(None, None, Some(2)), losing, Block),
         (runs(Some(3), None, Some(2)), losing, Block),
-        // The queued run of the same input was let through.
+        // The shrink limit has already let the queued run of the same input through.
         (runs(Some(1), None, Some(2)), losing, Supersede),
         (withheld, accompanying, Withhold),
     ] {
@@ -234,7 +234,7 @@ fn an_owed_run_is_made_by_the_next_input_that_no_guard_holds() {
     for (state, wanted, expected) in [
         (runs(None, None, Some(1)), wanted(1), Enqueue),
         (runs(Some(1), None, Some(1)), wanted(1), Keep),
-        // The requested run of the same input is the owed one.
+        // The requested run of the same input is the owed run.
         (requested(runs(Some(1), None, Some(1))), wanted(1), Keep),
         (runs(Some(2), None, Some(1)), wanted(1), Replace),
         (runs(None, None, Some(1)), losing, Block),

@@ -1,16 +1,16 @@
-//! Runs that wait, between their plan and their apply, for something outside of cts: an approval, or a place in
+//! Runs that wait, between their plan and their apply, for a condition outside of cts: an approval, or a position in
 //! a remote queue.
 //!
-//! The worker keeps the lease, so that no other worker begins with the task, but the run takes no slot and
-//! belongs to no concurrency group, and the time of the wait is not limited. Nothing of its input is applied
-//! yet. So newer wishes of its task come first: the run gives way to a newer input, to another declaration, to
-//! the disabling or deletion of the task, to its checks and plans, and to a worker that drains. An attempt that
-//! ended while the run waited does not count.
+//! The worker keeps the lease, so that no other worker starts on the task, but the run takes no slot and belongs to
+//! no concurrency group, and the time of the wait is not limited. Nothing of its input is applied yet. So newer work
+//! of its task comes first: the run gives way to a newer input, to a changed declaration, to the disabling or
+//! deletion of the task, to its checks and plans, and to a worker that drains. An attempt that ended while the run
+//! waited does not count.
 //!
 //! A run whose remote run waits for a person keeps its concurrency group: its server applies when the person
-//! confirms, whatever cts does meanwhile.
+//! confirms, independently of cts.
 //!
-//! The end of a wait follows from the queue and the task, so no statement that ends a wait can be forgotten. Waits
+//! The end of a wait is derived from the queue and the task, so no statement that ends a wait can be forgotten. Waits
 //! are numbered, so a late call cannot suspend a run that continues.
 
 use std::fmt;
@@ -18,16 +18,17 @@ use std::fmt;
 use super::{AfterAttempt, AttemptContext, AttemptOutcome, RunKind};
 use crate::phase::TaskPhase;
 
-/// Reason why a run is to wait no longer.
+/// Reason why a run must stop waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitEnd {
-    /// A run with a newer input, or one that a caller has asked for, is queued.
+    /// A run with a newer input, or a requested run, is queued.
     NewerInput,
-    /// Its task was changed, or disabled.
+    /// Its task was changed or disabled.
     TaskChanged,
     /// Its task is being deleted.
     TaskDeleted,
-    /// A check or a plan of its task is queued, which changes nothing. The run goes back to the queue, after that run.
+    /// A check or a plan of its task is queued, which changes nothing. The waiting run goes back to the queue, after
+    /// that run.
     CheckQueued,
 }
 
@@ -49,16 +50,16 @@ impl fmt::Display for WaitEnd {
     }
 }
 
-/// Facts that decide whether a run may go on waiting, and whether it may begin to apply after that.
+/// Facts that decide whether a run may keep waiting, and whether it may apply afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitContext {
     /// Purpose of the run.
     pub kind: RunKind,
-    /// Where its task is between creation and deletion.
+    /// Phase of its task between creation and deletion.
     pub phase: TaskPhase,
     /// Changes run the task.
     pub enabled: bool,
-    /// A caller has asked for this very run, which does not need an enabled task.
+    /// The run was requested, so it does not need an enabled task.
     pub requested: bool,
     /// A queued run exists that applies a newer input.
     pub newer_waits: bool,
@@ -83,19 +84,19 @@ pub const fn wait_end(context: WaitContext) -> Option<WaitEnd> {
     }
 }
 
-/// Decision about a run that is to go on.
+/// Decision about the end of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumed {
     /// The run applies from now on.
     GoesOn,
-    /// Another task of its concurrency group is applying: the run waits on.
+    /// A run of a different task in its concurrency group is applying: the run keeps waiting.
     GroupBusy,
     /// Nothing is left to apply.
     Ended(WaitEnd),
 }
 
 impl AttemptContext {
-    /// Returns the facts that decide whether its run is over. A queued check or plan does not count.
+    /// Returns the facts that decide whether the run is still wanted. A queued check or plan does not count.
     pub const fn wait(self) -> WaitContext {
         WaitContext {
             kind: self.kind,
@@ -111,9 +112,9 @@ impl AttemptContext {
 
 /// Decides what follows an attempt that ended while its run waited; `None` if the ordinary rules decide.
 ///
-/// If the attempt was interrupted, because its worker drains, or its lease was lost, the run waits elsewhere.
-/// If it failed, the run has waited in vain, because the awaited thing was refused or has lapsed: the run is
-/// not tried again before something changes.
+/// If the attempt was interrupted, because its worker drains, or its lease was lost, the run waits on a different
+/// worker. If it failed, the wait was in vain, because the approval was refused or has lapsed: the run is not retried
+/// until something changes.
 pub(super) fn after_wait(
     outcome: &AttemptOutcome,
     context: AttemptContext,

@@ -1,27 +1,27 @@
-//! Which settings are in force.
+//! Decisions about the settings in force.
 
 use std::time::Duration;
 
 use super::{BlockDigests, Comparison, SettingsGeneration};
 
-/// How long settings stay in force after the last worker had them.
+/// Time for which settings stay in force after no worker has them any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsTimeouts {
-    /// Time before settings take their place that were never in force.
+    /// Time before settings that were never in force replace them.
     pub new: Duration,
-    /// Time before settings take their place that were in force before: a rollback, or a worker with an old
-    /// configuration that is the only one for a moment.
+    /// Time before settings that were in force earlier replace them: a rollback, or a worker with an old
+    /// configuration that is temporarily the only worker.
     pub earlier: Duration,
 }
 
 impl SettingsTimeouts {
-    /// For several workers that start and end one after the other.
+    /// For several workers that are started and stopped one after the other.
     pub const CLUSTER: Self = Self {
         new: Duration::from_secs(15),
         earlier: Duration::from_mins(2),
     };
 
-    /// For a process that has the only worker.
+    /// For a process with the only worker.
     pub const NONE: Self = Self {
         new: Duration::ZERO,
         earlier: Duration::ZERO,
@@ -35,9 +35,9 @@ pub enum SettingsDecision {
     Keep,
     /// The generation stays, and has these digests.
     Note(BlockDigests),
-    /// The successor takes its place, with these digests.
+    /// The successor replaces the generation, with these digests.
     Replace(Successor, BlockDigests),
-    /// No worker has the generation any more, and a successor takes its place when its timeout is over.
+    /// No worker has the generation any more; a successor replaces it when its timeout is over.
     Wait,
     /// No worker has the generation any more, and the existing workers differ in these blocks.
     Disagree(Vec<String>),
@@ -46,15 +46,16 @@ pub enum SettingsDecision {
 /// Successor of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Successor {
-    /// A new one.
+    /// A new generation.
     New,
-    /// The one with this number, which was in force before.
+    /// The generation with this number, which was in force earlier.
     Earlier(u64),
 }
 
 /// Decides about the generation in force.
 ///
-/// `earlier` are the generations that were in force before. `workers` are the digests of this scope from the
+/// `earlier` are the generations that were in force earlier. `workers` are the digests of this scope from the workers
+/// that live, take runs and report digests. `absent` is the time for which no worker has had `current`.
 /// workers that live, take runs and report them. `absent` is how long no worker has had `current`.
 pub fn decide_settings(
     current: &SettingsGeneration,
@@ -85,7 +86,7 @@ pub fn decide_settings(
     }
     let is_over = |timeout: Duration| absent >= timeout;
     if current.digests.compare(&shared) == Comparison::NoCommonKey {
-        // Nothing shows that the blocks differ.
+        // Without a common key, no difference of the blocks is proven.
         return if is_over(timeouts.new) {
             SettingsDecision::Note(shared)
         } else {

@@ -1,4 +1,4 @@
-//! Digests of blocks, and how two of them compare.
+//! Digests of blocks and their comparison.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::fmt;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::{ClusterKey, KeyId, REQUIRED_PROVIDER, SettingsScope};
 use crate::digest::Digest;
 
-/// The blocks of a configuration, by name, as the parts that the digest of each is made from. They may hold
-/// secrets, so `Debug` shows only the names.
+/// The blocks of a configuration by name, as the parts from which their digests are computed. They may hold secrets,
+/// so `Debug` shows only the names.
 #[derive(Clone, Default)]
 pub struct SettingsBlocks(BTreeMap<String, Vec<String>>);
 
-/// Digests of blocks, by name, under each of some keys.
+/// Digests of blocks, by name, under each of several keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BlockDigests(BTreeMap<KeyId, BTreeMap<String, Digest>>);
@@ -25,7 +25,7 @@ pub enum Comparison {
     Equal,
     /// The blocks with these names differ.
     Different(Vec<String>),
-    /// No key was used for both.
+    /// No key was used by both processes.
     NoCommonKey,
 }
 
@@ -75,7 +75,7 @@ impl BlockDigests {
         self.0.is_empty()
     }
 
-    /// The backend and provider blocks that these digests have and `others` lack, under any keys.
+    /// The backend and provider blocks that these digests include and `others` lack, under any keys.
     pub fn lacking_in(&self, others: &Self) -> Vec<String> {
         let names = |digests: &Self| {
             let blocks = digests.0.values().flat_map(BTreeMap::keys);
@@ -104,7 +104,7 @@ impl BlockDigests {
         )
     }
 
-    /// Compares what both have digests of under the same key. A block that only one of them has is a difference.
+    /// Compares the digests of both under common keys. A block that only one of them has is a difference.
     pub fn compare(&self, other: &Self) -> Comparison {
         let mut common = self
             .0
@@ -127,7 +127,7 @@ impl BlockDigests {
         }
     }
 
-    /// Adds the keys of `other`, whose blocks are the same.
+    /// Adds the keys of `other`, which has the same blocks.
     #[must_use]
     pub fn with_keys_of(&self, other: &Self) -> Self {
         let mut both = other.clone();

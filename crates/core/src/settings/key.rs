@@ -12,7 +12,7 @@ use crate::digest::Digest;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClusterKey([u8; 32]);
 
-/// Names a key without saying anything of it: 16 hexadecimal digits.
+/// Names a key without revealing it: 16 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(String);
@@ -28,30 +28,30 @@ impl ClusterKey {
         Self(bytes)
     }
 
-    /// The key that these bytes are.
+    /// The key with these bytes.
     ///
     /// # Errors
-    /// If they are not 32.
+    /// Fails unless there are 32 bytes.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, InvalidKey> {
         bytes.try_into().map(Self).map_err(|_error| InvalidKey)
     }
 
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     ///
     /// # Errors
-    /// If they are something else, which the error does not show.
+    /// Fails for any other text, which the error does not show.
     pub fn parse(text: &str) -> Result<Self, InvalidKey> {
-        // A digest is written the same way.
+        // A digest has the same form.
         let read: Digest = text.parse().map_err(|_error| InvalidKey)?;
         Ok(Self(*read.as_bytes()))
     }
 
-    /// Its bytes, for where it is kept.
+    /// Its bytes, for storage.
     pub const fn expose(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Its name.
+    /// Its id.
     pub fn id(&self) -> KeyId {
         let mut id = self.digest([&b"id of a cluster key"[..]]).to_string();
         id.truncate(16);
@@ -60,7 +60,7 @@ impl ClusterKey {
 
     /// The digest of a sequence of byte strings under this key, each with its length.
     pub fn digest<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
-        // Keys of all lengths are taken.
+        // HMAC accepts keys of all lengths.
         let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             unreachable!("a key of any length is taken")
         };

@@ -1,4 +1,4 @@
-//! Whether a task goes on with the state that is at its place, gets it from the old place, or is refused.
+//! Decides whether a task continues with the state at its place, gets the state from the old place, or is refused.
 
 use super::record::{Keep, KnownState, TerraformState};
 
@@ -9,26 +9,26 @@ pub enum Source {
     Unknown,
     /// The old place has no state.
     Nothing,
-    /// This state.
+    /// The old place has this state.
     State(TerraformState),
 }
 
 /// Action of a worker before it applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The worker goes on with the state at the task's place; `None` if that place has no state, so that a new
-    /// one begins.
+    /// The worker continues with the state at the task's place; `None` if that place has no state, so that a new
+    /// state begins.
     GoOn(Option<TerraformState>),
     /// The worker pushes the state of the old place over the content of the task's place.
     Move {
-        /// Terraform would refuse the push: another lineage, or a later serial, is overwritten.
+        /// The push overwrites a different lineage or a later serial, which Terraform would refuse without force.
         force: bool,
     },
     /// The worker does nothing.
     Refuse(StateRefusal),
 }
 
-/// Reason why neither state may be taken.
+/// Reason why neither state may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum StateRefusal {
     /// The known state is not at the task's place, and no other place is known.
@@ -37,13 +37,13 @@ pub enum StateRefusal {
     /// The known state is neither at the task's place nor at the old place.
     #[error("the task's state is not there, and the old backend has none either")]
     SourceEmpty,
-    /// The old place has a state of another lineage.
+    /// The old place has a state with a different lineage.
     #[error("the task's state is not there, and the old backend has that of something else")]
     SourceForeign,
     /// The old place has an earlier version of the known state.
     #[error("the task's state is not there, and the old backend has an earlier version of it")]
     SourceOlder,
-    /// The task's place has a state of another lineage.
+    /// The task's place has a state with a different lineage.
     #[error("the new backend has the state of something else")]
     TargetForeign,
     /// The task's place has a version of the known state that was changed after the state was moved away.
@@ -51,13 +51,13 @@ pub enum StateRefusal {
         "both the old and the new backend have versions of the task's state that were changed since it was moved"
     )]
     BothChanged,
-    /// The task has a state already, and is to take that of an earlier task.
+    /// The task has a state already, but is to take over that of an earlier task.
     #[error("the task has a state already")]
     TargetTaken,
-    /// The task's place, which had the known state, has none.
+    /// The task's place had the known state, and has no state now.
     #[error("the task's state is not there any more")]
     Lost,
-    /// The task's place, which had the known state, has a state of another lineage.
+    /// The task's place had the known state, and has a state with a different lineage now.
     #[error(
         "the task's state is not there any more, and its backend has the state of something else"
     )]
@@ -68,8 +68,8 @@ pub enum StateRefusal {
 }
 
 impl StateRefusal {
-    /// The refusal of a state that is not known to have been anywhere else. At the place that had it
-    /// (`had_it`) the state was lost; an earlier version shows the same at any place.
+    /// The refusal of a state without a known other place. If this place had the state (`had_it`), the state was
+    /// lost; an earlier version of the state has the same refusal at any place.
     #[must_use]
     pub fn at_place(
         self,
@@ -84,8 +84,8 @@ impl StateRefusal {
     }
 }
 
-/// Compares the state that is found at the place of the known one with it. `None` if nothing is missing, and if
-/// nothing is known.
+/// Compares the state found at the place of the known state with the known state. `None` if nothing is missing or no
+/// state is known.
 pub fn lapse(known: Option<&KnownState>, found: Option<&TerraformState>) -> Option<StateRefusal> {
     let known = known?;
     match found {
@@ -98,11 +98,11 @@ pub fn lapse(known: Option<&KnownState>, found: Option<&TerraformState>) -> Opti
 
 /// Decides how to handle the state of a task.
 ///
-/// `target` is the state at its place. `source` matters only if `target` does not go on with the known state,
-/// so a worker may first ask with [`Source::Unknown`] and look for the source if that is refused.
+/// `target` is the state at its place. `source` matters only if `target` does not continue the known state, so a
+/// worker may first call this with [`Source::Unknown`] and look for the source after a refusal.
 ///
-/// After a process has died at any moment this decides the same or finds that the work is done: until a move is
-/// recorded the known state is the old one, and a pushed state goes on with it.
+/// After a crash at any time, the decision is the same or finds the work done: until a move is recorded the known
+/// state is the old state, and a pushed state continues it.
 pub fn decide(
     known: Option<&KnownState>,
     target: Option<&TerraformState>,
@@ -127,8 +127,8 @@ pub fn decide(
     }
 }
 
-/// Decides how to handle the state of a task that takes over the state of an earlier task; `source` is the
-/// workspace of the earlier task.
+/// Decides how to handle the state of a task that takes over the state of an earlier task; `source` is the state in
+/// the workspace of the earlier task.
 pub fn decide_from(
     target: Option<&TerraformState>,
     source: &Source,
@@ -154,7 +154,7 @@ fn keep_old(target: Option<&TerraformState>, source: &Source) -> Decision {
     match (source, target) {
         (Source::Unknown, _) => Decision::Refuse(StateRefusal::NoSource),
         (Source::Nothing, _) => Decision::Refuse(StateRefusal::SourceEmpty),
-        // The state was pushed before.
+        // The state was already pushed.
         (Source::State(source), Some(target))
             if source.lineage == target.lineage && source.serial == target.serial =>
         {
@@ -164,7 +164,7 @@ fn keep_old(target: Option<&TerraformState>, source: &Source) -> Decision {
     }
 }
 
-/// The known state is not at its place.
+/// Decides about a known state that is missing at its place.
 fn moved(known: &KnownState, target: Option<&TerraformState>, source: &Source) -> Decision {
     let source = match source {
         Source::Unknown => return Decision::Refuse(StateRefusal::NoSource),

@@ -7,34 +7,34 @@ use super::decision::{Decision, Source, StateRefusal, decide, decide_from, lapse
 use crate::excerpt::cut;
 use crate::identity::TaskName;
 
-/// Most bytes of a lineage. Terraform's are UUIDs.
+/// Maximum bytes of a lineage. Terraform's lineages are UUIDs.
 pub const LINEAGE_LIMIT: usize = 255;
 
-/// Most bytes of a reason of a conflict.
+/// Maximum bytes of a reason of a conflict.
 const REASON_LIMIT: usize = 4096;
 
-/// Most bytes of the name of a backend or of a workspace.
+/// Maximum bytes of the name of a backend or of a workspace.
 const NAME_LIMIT: usize = 255;
 
-/// A state is not one that Terraform has made.
+/// A state was not made by Terraform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the lineage of a state has 1 to {LINEAGE_LIMIT} bytes")]
 pub struct InvalidLineage;
 
-/// An existing state of Terraform, with resources or without: its identity, without its content.
+/// The identity of an existing Terraform state, with or without resources, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TerraformState {
     /// Equal for all versions of one state.
     pub lineage: String,
     /// Increases with each version.
     pub serial: u64,
-    /// Number of resources in it, if that was looked at. No part of its identity.
+    /// Number of its resources, if they were counted. Not a part of its identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<u64>,
 }
 
 impl TerraformState {
-    /// A state whose resources were not looked at.
+    /// A state whose resources were not counted.
     pub fn new(lineage: impl Into<String>, serial: u64) -> Result<Self, InvalidLineage> {
         let lineage = lineage.into();
         if lineage.is_empty() || lineage.len() > LINEAGE_LIMIT || lineage.contains('\0') {
@@ -58,37 +58,37 @@ impl TerraformState {
 pub struct KnownState {
     /// Its lineage.
     pub lineage: String,
-    /// Its serial when that was reported last.
+    /// Its serial in the last report.
     pub serial: u64,
-    /// Its serial at its last move to another backend: what was left in the old one has this serial at most.
+    /// Its serial at its last move to a different backend: the state left in the old backend has at most this serial.
     pub moved: Option<u64>,
 }
 
 impl KnownState {
-    /// Whether `state` is the known one, as it was known last or later.
+    /// Whether `state` is the known state, in the last known version or a later one.
     pub fn is_continued_by(&self, state: &TerraformState) -> bool {
         state.lineage == self.lineage && state.serial >= self.serial
     }
 
-    /// Whether `state` was written after this was known: a newer version, or a different state. Without a run that has
-    /// failed since, the record is older than the last apply, as after a restore of the database.
+    /// Whether `state` was written after this record: a newer version, or a different state. Unless a run has failed
+    /// since, the record is then older than the last apply, as after a restore of the database.
     pub fn is_behind(&self, state: &TerraformState) -> bool {
         state.lineage != self.lineage || state.serial > self.serial
     }
 }
 
-/// Which state a task is to go on with where cts does not decide that by itself.
+/// State with which a task continues, if an operator must decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// The state of the old backend, whatever the new one has.
+    /// The state of the old backend, whatever the new backend contains.
     Old,
-    /// The state of the new backend, even if it has none.
+    /// The state of the new backend, even if the new backend has no state.
     New,
 }
 
 impl Keep {
-    /// Both.
+    /// All decisions.
     pub const ALL: [Self; 2] = [Self::Old, Self::New];
 
     /// The spelling, as stored and as written by operators.
@@ -122,10 +122,10 @@ pub struct StateAt {
 pub struct StateConflict {
     /// Text for operators.
     pub reason: String,
-    /// State at the old place, if that is known.
+    /// State at the old place, if known.
     #[serde(default)]
     pub old: Option<StateAt>,
-    /// State at the new place, if that was looked at.
+    /// State at the new place, if the worker read it.
     #[serde(default)]
     pub new: Option<StateAt>,
 }
@@ -149,7 +149,7 @@ impl StateConflict {
     }
 }
 
-/// Cuts a text to a limit, and replaces the character that databases cannot hold.
+/// Cuts a text to a limit, and replaces the character that databases cannot store.
 fn bounded(text: &str, limit: usize) -> String {
     cut(text, limit, |character| character == '\0')
 }
@@ -157,7 +157,7 @@ fn bounded(text: &str, limit: usize) -> String {
 /// Report of a lease's holder about its task's state, before it applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateReport {
-    /// The task goes on with what is at its place; `None` if that is no state.
+    /// The task continues with the state at its place; `None` without a state there.
     Accepted(Option<TerraformState>),
     /// This state was moved to its place.
     Moved(TerraformState),
@@ -168,9 +168,9 @@ pub enum StateReport {
 /// Decision of an operator about a task's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateDecision {
-    /// Which of two states is kept.
+    /// The state to keep, of the two.
     Keep(Keep),
-    /// The task takes the state of the task that had this name.
+    /// The task takes over the state of the earlier task with this name.
     From(TaskName),
 }
 
@@ -179,20 +179,20 @@ pub enum StateDecision {
 pub struct StateRecord {
     /// The known state; `None` before the first report.
     pub known: Option<KnownState>,
-    /// Counts moves, and every other record after which a directory that was initialised before has to be verified again.
+    /// Number of moves, and of other records after which an initialised directory must be verified again.
     pub moves: u32,
     /// A decision that the next apply carries out.
     pub keep: Option<Keep>,
     /// The next apply takes the state from the workspace of this earlier task.
     pub from: Option<TaskName>,
-    /// Why the last run was refused, and when.
+    /// Reason and time of the last refusal.
     pub conflict: Option<(StateConflict, DateTime<Utc>)>,
-    /// When the known state was reported last.
+    /// Time of the last report of the known state.
     pub recorded_at: Option<DateTime<Utc>>,
 }
 
 impl StateRecord {
-    /// Whether a decision of an operator is to be carried out.
+    /// Whether a decision of an operator still has to be carried out.
     pub const fn is_pending(&self) -> bool {
         self.keep.is_some() || self.from.is_some()
     }
@@ -206,13 +206,13 @@ impl StateRecord {
         }
     }
 
-    /// Compares the state that was found in the place of the known one. Returns `None` if it continues the known one, and
-    /// while a decision is to be carried out.
+    /// Compares the state found at the place of the known state. Returns `None` if it continues the known state, and
+    /// while a decision still has to be carried out.
     pub fn lapse(&self, found: Option<&TerraformState>) -> Option<StateRefusal> {
         lapse(self.known.as_ref(), found).filter(|_lapse| !self.is_pending())
     }
 
-    /// Whether the state at the task's place decides alone, so that the other place need not be read.
+    /// Whether the state at the task's place alone decides, so that the other place need not be read.
     pub fn is_settled_by(&self, target: Option<&TerraformState>) -> bool {
         let first = self.decide(target, &Source::Unknown);
         matches!(first, Decision::GoOn(Some(_))) || self.keep == Some(Keep::New)

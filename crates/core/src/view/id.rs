@@ -31,8 +31,8 @@ impl fmt::Display for ViewId {
 }
 
 impl View {
-    /// Returns the view's id, in the form that the logs of the original use. Characters that would make the ids
-    /// of two views equal are percent-encoded.
+    /// Returns the view's id, in the form used by the logs of the original. Characters that would make the ids of two
+    /// views equal are percent-encoded.
     pub fn id(&self) -> ViewId {
         ViewId(match self {
             Self::Service(view) => view.id_text(),
@@ -52,7 +52,7 @@ impl ServiceView {
     fn id_text(&self) -> String {
         let place = at(&self.name, &self.datacenter);
         let namespace = unambiguous(&self.namespace);
-        // The filter stands last, so nothing can follow it.
+        // The filter comes last, because it may contain any text.
         let options = [("ns", namespace.as_str()), ("filter", &self.filter)];
         format!("health.service({place}{})", options_after('?', &options))
     }
@@ -127,7 +127,7 @@ fn node_meta(pairs: &BTreeMap<String, String>) -> Vec<String> {
     pairs.collect()
 }
 
-/// The options that have a value; the first after `separator`.
+/// The options with a value; `separator` comes before the first.
 fn options_after(mut separator: char, options: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (key, value) in options.iter().filter(|(_key, value)| !value.is_empty()) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::service::{InstanceKey, ServiceInstance};
 
-/// The name of a service with all tags that its instances have (docs/runs.md#catalog-services-and-keys).
+/// The name of a service with the tags of all its instances (docs/runs.md#catalog-services-and-keys).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CatalogService {
     /// Name in the registered spelling.
@@ -33,7 +33,7 @@ impl std::fmt::Debug for KeyValue {
     }
 }
 
-/// One thing that a view shows. All items of one view are of one kind. Cheap to clone.
+/// One item of a view. All items of one view have the same kind. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Item {
@@ -43,12 +43,11 @@ pub enum Item {
     Service(Arc<CatalogService>),
     /// A key.
     Key(Arc<KeyValue>),
-    /// A key whose value cannot be passed on. An input never has it
-    /// (docs/runs.md#keys-without-a-readable-value).
+    /// A key whose value cannot be passed on. Never part of an input (docs/runs.md#keys-without-a-readable-value).
     UnreadableKey(Arc<str>),
 }
 
-/// Identifies an item inside its view; the order is the one in which a module gets items.
+/// Identifies an item inside its view. Its order is the order in which a module gets items.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKey {
     /// Key of an instance.
@@ -58,7 +57,7 @@ pub enum ItemKey {
 }
 
 impl Item {
-    /// Identity and place of this item in its view.
+    /// Key and position of this item in its view.
     pub fn key(&self) -> ItemKey {
         match self {
             Self::Instance(instance) => ItemKey::Instance(instance.key()),

@@ -5,43 +5,43 @@ use std::collections::BTreeMap;
 use super::item::{Item, ItemKey};
 use crate::trace::TraceContext;
 
-/// Everything seen of one view at one moment. Items are shared, so that an old snapshot kept for
-/// comparison costs only what differs.
+/// All items of one view at one time. Items are shared, so that an old snapshot kept for comparison costs only the
+/// differences.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ViewSnapshot {
-    /// Increases with every change of the items; our own count, never Consul's index.
+    /// Increases with every change of the items; counted by cts, never Consul's index.
     pub revision: u64,
     /// The items in module order.
     pub items: BTreeMap<ItemKey, Item>,
 }
 
-/// The way from one snapshot to a later one.
+/// The difference between a snapshot and a later snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewDelta {
-    /// Revision that this delta builds on; `None` for a full snapshot.
+    /// Revision to which this delta applies; `None` for a full snapshot.
     pub base: Option<u64>,
-    /// Revision that it leads to.
+    /// Revision that results from the delta.
     pub revision: u64,
     /// Items that are new or changed.
     pub upserts: Vec<Item>,
-    /// Items that are gone.
+    /// Removed items.
     pub removals: Vec<ItemKey>,
-    /// The span of the newest change in it; `None` in full snapshots, and without tracing.
+    /// The span of the newest change in the delta; `None` in full snapshots, and without tracing.
     pub trace: Option<TraceContext>,
 }
 
-/// A delta does not build on the snapshot at hand; a full one must be asked for.
+/// A delta does not apply to the present snapshot; a full snapshot must be requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the delta builds on revision {base}, but the snapshot at hand is {at_hand:?}")]
 pub struct UnknownRevision {
-    /// Revision that the delta builds on.
+    /// Revision to which the delta applies.
     pub base: u64,
-    /// Revision of the snapshot at hand.
+    /// Revision of the present snapshot.
     pub at_hand: Option<u64>,
 }
 
 impl ViewSnapshot {
-    /// A snapshot of these items; of two with one key the later counts.
+    /// A snapshot of these items; if two items have the same key, the later item counts.
     pub fn new<T: Into<Item>>(revision: u64, items: impl IntoIterator<Item = T>) -> Self {
         let items = items.into_iter().map(Into::into);
         Self {
@@ -82,13 +82,13 @@ impl ViewSnapshot {
         }
     }
 
-    /// Whether `delta`, which builds on this, adds or takes away items, and not only changes some.
+    /// Whether `delta`, which applies to this snapshot, adds or removes items, instead of only changing items.
     pub fn gets_other_keys(&self, delta: &ViewDelta) -> bool {
         let is_new = |item: &Item| !self.items.contains_key(&item.key());
         !delta.removals.is_empty() || delta.upserts.iter().any(is_new)
     }
 
-    /// The snapshot that `delta` leads to from `at_hand`.
+    /// Applies `delta` to the snapshot `at_hand`.
     pub fn after(at_hand: Option<Self>, delta: ViewDelta) -> Result<Self, UnknownRevision> {
         let mut snapshot = match delta.base {
             None => Self::default(),

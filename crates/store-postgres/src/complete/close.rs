@@ -1,4 +1,4 @@
-//! Writes at the end of an attempt: for a run that is closed, or goes back to the queue.
+//! Writes at the end of an attempt: for a run that is closed or goes back to the queue.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{ENCODE, one};
 use crate::lease::stored_epoch;
 use crate::row::{InputEncoding, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 
-/// Like `applied`, for ends that need more writes.
+/// Like `applied`, for attempts whose end needs more writes.
 pub(super) async fn succeed(
     transaction: &mut PgTransaction<'_>,
     end: &AttemptEnd<'_>,

@@ -1,4 +1,4 @@
-//! The end of doubts: the workers have reported, or time is over.
+//! The end of doubts: the workers have reported, or the time is over.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) async fn settle(
             silent.push(WorkerId::new(worker));
         }
     }
-    // Without a worker there is no journal that could show what is missing.
+    // Without a worker, no journal can show what is missing.
     let settlement = if workers.is_empty() || doubts.age >= span_micros(open_for(lease)) {
         decide(&mut transaction, "distrusted").await?;
         Settlement::Distrusted { silent }
@@ -65,8 +65,8 @@ async fn decide(
     Ok(())
 }
 
-/// Lets the inputs that counted as applied count again, unless an attempt was begun since, as an earlier
-/// version may have done after the life of a lease.
+/// Lets the voided inputs count as applied again, unless an attempt began since, which an earlier version may have
+/// done after the life of a lease.
 async fn trust(
     transaction: &mut PgTransaction<'_>,
     changed_at: i64,

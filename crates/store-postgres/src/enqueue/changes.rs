@@ -15,10 +15,10 @@ use crate::guards;
 use crate::inputs;
 use crate::row::failed_to;
 
-/// The changes of one wave: no task is in it twice.
+/// The changes of one wave: each task occurs at most once.
 #[derive(Debug, Default)]
 pub(super) struct Changes<'a> {
-    /// By hash, so that two that store the same inputs do not wait for each other in a circle.
+    /// Sorted by hash, so that two transactions that store the same inputs do not deadlock.
     inputs: BTreeMap<Digest, &'a FrozenInput>,
     new_runs: Vec<Uuid>,
     new_tasks: Vec<&'a str>,
@@ -35,11 +35,11 @@ pub(super) struct Changes<'a> {
     replaced_settings: Vec<Option<i64>>,
     replaced_traces: Vec<Option<String>>,
     replaced_causes: Vec<Option<String>>,
-    /// Their newest input has not failed yet.
+    /// Tasks whose newest input has not failed yet.
     begun_anew: Vec<&'a str>,
-    /// The input of a change had its attempts before.
+    /// Tasks whose input gets all its attempts again.
     not_tried: Vec<&'a str>,
-    /// Nothing of theirs is withheld any more.
+    /// Tasks without a withheld input from now on.
     not_withheld: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
@@ -47,7 +47,7 @@ pub(super) struct Changes<'a> {
     checks: Vec<(&'a TaskName, Digest, RunId)>,
     /// Runs that fail now.
     failed: Vec<(&'a EnqueueRequest, RunId, &'a FailedStart)>,
-    /// Requests that a guard holds.
+    /// Requests that the shrink limit or a withheld input blocks.
     refused: Vec<(RunId, Refused)>,
     /// Instances in the inputs of tasks with a shrink limit.
     guarded: Vec<(Digest, &'a InstanceCounts)>,
@@ -167,8 +167,8 @@ impl<'a> Changes<'a> {
             .map_err(failed_to("queue runs"))?;
         }
         if !self.replaced_tasks.is_empty() {
-            // The queued run gets the newer input and all its attempts, at once, and keeps its place in the
-            // queue. Errors of earlier attempts stay with it, so that the event at its end has them.
+            // The queued run gets the newer input and all its attempts, due at once and at the same position in the
+            // queue. Errors of earlier attempts stay, so that the event at its end includes them.
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (

@@ -1,4 +1,4 @@
-//! Out of a database.
+//! Moves rows out of a database.
 
 use std::borrow::Cow;
 

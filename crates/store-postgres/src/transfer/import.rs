@@ -1,4 +1,4 @@
-//! Into an empty database.
+//! Moves rows into an empty database.
 
 use cts_store::StoreError;
 use cts_store_sql::export::{Counts, SqlExport};
@@ -16,8 +16,8 @@ use crate::schema;
 
 const OPERATION: &str = "write what is moved";
 
-/// What becomes of rows that do not stay as they were, and the numbers of later rows. The leader, replicas and workers
-/// do not move, so a running run becomes what it would be if its lease had been taken back.
+/// Rules for rows that change during the move, and for the numbers of later rows. The leader, replicas and workers do
+/// not move, so a running run changes as if its lease had been taken back.
 const RULES: [&str; 9] = [
     "-- import: the input of a run that is being cancelled stays withheld
     UPDATE tasks SET cancelled_input = r.input_hash
@@ -54,15 +54,14 @@ const RULES: [&str; 9] = [
     "ANALYZE tasks, inputs, runs, events, log_lines",
 ];
 
-/// One transaction that fills a database. Unless it is committed nothing has happened, however it ends. Other writers
-/// wait until it ends.
+/// One transaction that fills a database. Without a commit it has no effect. Other writers wait until it ends.
 #[derive(Debug)]
 pub struct PostgresImport {
     connection: PgConnection,
 }
 
 impl PostgresImport {
-    /// Connects, and refuses a schema that does not fit this program, and a database that has tasks or runs:
+    /// Connects, and refuses a schema that does not fit this program, and a database with tasks or runs:
     /// [`NotEmpty`](super::NotEmpty) is then the source of the [`StoreError::Open`].
     pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;
@@ -83,7 +82,7 @@ impl PostgresImport {
         Ok(Self { connection })
     }
 
-    /// Copies the rows that move, completely and in their order, with unchanged ids, epochs and times, and applies the
+    /// Copies the moving rows, completely and in their order, with unchanged ids, epochs and times, and applies the
     /// rules. Reports after each page how many rows of its table are copied.
     pub async fn copy(
         &mut self,
@@ -160,7 +159,7 @@ impl PostgresImport {
         Ok(())
     }
 
-    /// Makes all of it last.
+    /// Commits the transaction.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         self.execute("COMMIT").await?;
         let closed = sqlx::Connection::close(self.connection).await;

@@ -1,4 +1,4 @@
-//! Facts about tasks for callers that keep them.
+//! Facts about tasks for callers that cache them.
 
 use async_trait::async_trait;
 use cts_core::TaskName;

@@ -18,7 +18,7 @@ impl<D: Database> RestoredStore for SqlStore<D> {
         &self,
         attempts: &[(JournalEntry, RunId)],
     ) -> Result<Vec<TaskName>, StoreError> {
-        // Nearly always nothing is forgotten, and nothing is written.
+        // In most calls nothing is forgotten, and nothing is written.
         let has_forgotten: Result<bool, StoreError> =
             read!(self, c => restored::has_forgotten(c, attempts));
         if !has_forgotten? {

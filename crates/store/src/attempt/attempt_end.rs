@@ -1,4 +1,4 @@
-//! The writes that the end of an attempt needs, and its answer.
+//! The writes that the end of an attempt needs, and its result.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ pub struct AttemptEnd<'c> {
     pub input: Digest,
     /// Number of the attempt.
     pub attempt: u32,
-    /// The attempt failed because of its worker's machine, and does not count.
+    /// The attempt failed because of its worker's machine and does not count.
     pub given_back: bool,
     /// Errors of the run's attempts, oldest first.
     pub errors: Vec<String>,
-    /// Records of the run's attempts, oldest first; the newest one is of this attempt.
+    /// Records of the run's attempts, oldest first; the newest record is of this attempt.
     pub records: Vec<AttemptRecord>,
-    /// Its status from now on.
+    /// New status of the run.
     pub status: RunStatus,
     /// Further writes to the run and to its task.
     pub writes: AttemptWrites<'c>,
@@ -43,31 +43,31 @@ pub enum AttemptWrites<'c> {
     GiveUp {
         /// Its event.
         event: Event,
-        /// The input has had its ordinary attempts.
+        /// The input has used its ordinary attempts.
         tried: bool,
-        /// The input was cancelled, and waits for a newer one or for a requested run.
+        /// The input was cancelled, and waits for a newer input or for a requested run.
         withheld: bool,
-        /// A new run tries the input again after this time, and the failure counts.
+        /// Time until a new run tries the input again; with it, the failure counts.
         retry_after: Option<Duration>,
     },
     /// The run goes back to the queue.
     PutBack {
-        /// The attempts that count.
+        /// Number of attempts that count.
         attempts: u32,
         /// Time until it is due.
         wait: Duration,
-        /// Another worker is preferred, if one fits.
+        /// Prefers another worker, if a suitable worker exists.
         elsewhere: bool,
     },
-    /// The run goes back to the queue and is not due before its task is deleted once more, which shows that
-    /// its destruction is suspended. Once it is due again, it starts with all its attempts.
+    /// The run goes back to the queue and is due only after its task is deleted again, which shows that its
+    /// destruction is suspended. Once due, the run starts with all its attempts.
     Suspend,
     /// The run becomes an ending, which may be leased after this time.
     EndRemote {
         /// Time until it is due.
         wait: Duration,
     },
-    /// The run ends, and only that.
+    /// The run ends, without an effect on its input.
     Close {
         /// The plan, if the run made one.
         plan: Option<&'c Plan>,
@@ -87,8 +87,8 @@ impl AttemptEnd<'_> {
         }
     }
 
-    /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` whether the
-    /// shrink limit has decided otherwise.
+    /// The result. `next_due` is the time until the task's next queued run is due; `looked` is set if the
+    /// reevaluation of the shrink limit changed its decision.
     pub fn answer(self, next_due: Option<Duration>, looked: bool) -> Completed {
         Completed {
             task: self.task,

@@ -1,4 +1,4 @@
-//! Completions: that of a lost lease, and what they say.
+//! Completions: their data, and the completion of a lost lease.
 
 use cts_core::runs::{AttemptOutcome, ResourceCounts};
 use cts_core::{LeaseEpoch, RunId, WorkerId};
@@ -29,7 +29,7 @@ impl Completion {
         }
     }
 
-    /// The resources that the attempt has changed, if its worker reported them.
+    /// The resources that the attempt changed, if its worker reported them.
     pub fn resources(&self) -> Option<ResourceCounts> {
         self.details.as_ref()?.summary.resources
     }

@@ -1,4 +1,4 @@
-//! The attempts of a run: recorded at the end of each, and read with the newest one.
+//! The attempts of a run: each is recorded at its end; the newest may follow from the columns of the run.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::fields::{Columns, Fields};
 use crate::model::Completion;
 
 impl Attempt {
-    /// How an attempt ended whose worker reported its end.
+    /// The ending of an attempt whose worker reported its end.
     pub(super) fn ending(&self, outcome: &AttemptOutcome, after: AfterAttempt) -> AttemptEnding {
         match outcome {
             AttemptOutcome::Interrupted if self.cancelled => AttemptEnding::Cancelled,
@@ -61,11 +61,11 @@ impl Attempt {
     }
 }
 
-/// The attempts of a row of `runs`, oldest first, as many as are recorded.
+/// Returns the recorded attempts of a row of `runs`, oldest first.
 ///
-/// The newest one is not in `ended_attempts` while it goes on, and if it succeeded in the ordinary way or a scheduler
-/// of an earlier version has stored its end. Its record then follows from the columns of its lease, as far as these are
-/// about the last grant.
+/// `ended_attempts` lacks the newest attempt while it is running, if it succeeded in the ordinary way, or if a
+/// scheduler of an earlier version stored its end. Its record is then derived from the columns of its lease, as far
+/// as they concern the last grant.
 pub fn attempts(row: &dyn Columns) -> Result<Vec<AttemptRecord>, StoreError> {
     let row = Fields::new(row, "read the attempts of a run", "runs").keyed_by_id("id")?;
     let mut records: Vec<AttemptRecord> = row.json_if_any("ended_attempts")?.unwrap_or_default();
@@ -106,7 +106,7 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
         ending,
         error: String::new(),
         early_failure: None,
-        // While a run is running, its summary is the one of an earlier attempt.
+        // The summary of a running run is of an earlier attempt.
         phases: match summary {
             Some(summary) if !is_running => summary.phases,
             _ => PhaseTimes::default(),

@@ -51,7 +51,7 @@ pub fn state_record(row: &dyn Columns) -> Result<StateRecord, StoreError> {
     state_of(&Fields::new(row, "read what is known of a state", "tasks").keyed("name")?)
 }
 
-/// The state of a task with a last applied input, of a row of `tasks`; `None` if no state is known.
+/// The state of a task with a last applied input, from a row of `tasks`; `None` if no state is known.
 pub fn applied_state(row: &dyn Columns) -> Result<Option<AppliedState>, StoreError> {
     let row = Fields::new(row, "read what is known of a state", "tasks").keyed("name")?;
     let spec: TaskSpec = row.json("spec")?;
@@ -63,7 +63,7 @@ pub fn applied_state(row: &dyn Columns) -> Result<Option<AppliedState>, StoreErr
     }))
 }
 
-/// The conflict of a task's state that nothing decides yet, and when it was found, of a row of `tasks`.
+/// The undecided conflict of a task's state and the time at which it was found, from a row of `tasks`.
 pub fn undecided_conflict(
     row: &dyn Columns,
 ) -> Result<Option<(StateConflict, DateTime<Utc>)>, StoreError> {
@@ -79,7 +79,7 @@ fn conflict(row: &Fields<'_>) -> Result<Option<(StateConflict, DateTime<Utc>)>, 
     Ok(conflict.zip(row.time_if_any("state_conflict_at")?))
 }
 
-/// The moves of a task's state, of a row of `tasks`.
+/// The number of moves of a task's state, from a row of `tasks`.
 pub fn state_moves(row: &dyn Columns) -> Result<u32, StoreError> {
     let row = Fields::new(row, "record a state", "tasks").keyed("name")?;
     row.number("state_moves")

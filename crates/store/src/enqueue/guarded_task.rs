@@ -10,14 +10,14 @@ use crate::fields::{Columns, Fields};
 pub struct GuardChange {
     /// Why its newest input is not applied.
     pub held: Option<Blocked>,
-    /// Rest of a release that is not applied yet.
+    /// Part of a release that is not applied yet.
     pub released: Option<InstanceCounts>,
-    /// The applied instances are not compared with any more, since the task has no shrink limit.
+    /// Forgets the applied instances, because the task has no shrink limit to compare them with.
     pub forgets: bool,
 }
 
-/// The instances in a stored input, for one that was queued while its task had no shrink limit; `None` if
-/// they cannot be counted.
+/// Counts the instances in a stored input that was queued while its task had no shrink limit. `None` if they cannot
+/// be counted.
 pub fn instances_of(hashes: &[Digest], contents: &[Content]) -> Option<InstanceCounts> {
     let bytes = hashes.iter().map(|hash| {
         let content = contents.iter().find(|content| content.hash == *hash)?;
@@ -36,7 +36,7 @@ pub(super) fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
     })
 }
 
-/// State of a task under the shrink limit, to be evaluated again after an attempt has ended.
+/// State of a task under the shrink limit, to be reevaluated at the end of an attempt.
 #[derive(Debug)]
 pub struct GuardedTask {
     spec: String,
@@ -56,10 +56,10 @@ impl GuardedTask {
         })
     }
 
-    /// Evaluates the shrink limit again and returns the change to write, if any.
+    /// Reevaluates the shrink limit and returns the change to write, if any.
     pub fn again(&self) -> Option<GuardChange> {
-        // A spec that cannot be decoded was written by a program with a different definition of a task; the
-        // next input decides.
+        // A spec that cannot be decoded was written by a program with a different definition of a task; the next
+        // input decides.
         let guard = serde_json::from_str::<TaskSpec>(&self.spec)
             .ok()?
             .file_settings
@@ -78,7 +78,7 @@ impl GuardedTask {
         })
     }
 
-    /// Values to store after a release: what blocked the task, and the baseline.
+    /// Values to store at a release: the block that ends, and the baseline.
     pub fn release(self) -> Option<(Blocked, Baseline)> {
         let blocked = self.held?;
         let baseline = self.baseline.release(&blocked);

@@ -117,7 +117,7 @@ fn a_replaced_resource_counts_twice() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// The worker bounds them, and so does the store.
+    /// Both the worker and the store bound details.
     #[test]
     fn bounding_details_again_changes_nothing(text in "\\PC{0,1500}", changes in 198_usize..203, diagnostics in 18_usize..23) {
         let once = details(&text, changes, diagnostics).bounded();

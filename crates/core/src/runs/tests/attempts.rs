@@ -281,7 +281,7 @@ fn a_creation_whose_workers_are_lost_fails_without_an_event() {
 }
 
 proptest! {
-    /// Whatever the surroundings, what applies nothing ends the same way.
+    /// In every context, a run that applies nothing ends in the same way.
     #[test]
     fn end_of_a_run_that_applies_nothing_ignores_its_context(
         which in 0_usize..5, no_retry in any::<bool>(), attempts in 1_u32..9,

@@ -105,7 +105,7 @@ fn a_plan_of_it_is_a_plan_and_never_anything_that_was_done() {
     let after = after_attempt(&plan(), planned);
     assert_eq!(after, AfterAttempt::End { succeeded: true });
     let others = [AttemptOutcome::Destroyed, AttemptOutcome::Applied];
-    // An earlier scheduler leases it as a check.
+    // An earlier scheduler leases the run as a check.
     for other in [AttemptOutcome::Checked].into_iter().chain(others) {
         let after = after_attempt(&other, planned);
         assert_eq!(after, AfterAttempt::End { succeeded: false }, "{other:?}");

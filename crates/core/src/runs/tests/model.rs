@@ -1,11 +1,11 @@
-//! One task's runs as the store keeps them, driven by the decisions alone.
+//! A model of the stored runs of one task, driven only by the decisions.
 
 use proptest::prelude::*;
 
 use super::super::*;
 use super::{context, input, outcomes, plan};
 
-/// A run that waits or runs.
+/// A waiting or running run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waiting {
     kind: RunKind,
@@ -93,7 +93,7 @@ impl Model {
         });
     }
 
-    /// Leases the plan that waits longest, or what is to be applied.
+    /// Leases the plan that waits longest, or the queued apply.
     fn lease(&mut self, plans_first: bool) {
         if self.running.is_some() {
             return;
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Everything that waits for a run dies, and what runs is cut off.
+    /// Ends all waiting callers and interrupts the running run.
     fn restart(&mut self) {
         if let Some(mut running) = self.running.take() {
             running.attempts -= 1;
@@ -186,7 +186,7 @@ impl Model {
         }
     }
 
-    /// The end that a worker gives to what runs, if it is not cut off.
+    /// Completes the running run successfully, if a run is running.
     fn succeed(&mut self) {
         match self.running.map(|run| run.kind) {
             Some(RunKind::Plan) => self.finish(&plan()),
@@ -196,9 +196,11 @@ impl Model {
 }
 
 proptest! {
-    /// P3 in small: whatever changes, is asked for, fails, is planned, cut off or lost in between, once runs
-    /// succeed again the last input is the applied one, and every plan has ended. One exception: an input that
-    /// has had all its attempts, of a task that wants no slow retries.
+    /// A small version of P3.
+    ///
+    /// After any changes, requests, failures, plans, interruptions and losses, once runs succeed again, the last
+    /// input is the applied input, and every plan has ended. Exception: an input that has used all its attempts, of a
+    /// task without slow retries.
     #[test]
     fn the_last_input_is_applied_in_the_end(
         steps in prop::collection::vec((0u8..9, 0u8..4), 1..80), retry_failed in any::<bool>(),
@@ -246,7 +248,7 @@ proptest! {
         }
     }
 
-    /// Plans are invisible to everything else: without them the same steps lead to the same.
+    /// Plans do not affect anything else: without them the same steps lead to the same state.
     #[test]
     fn plans_change_nothing_for_the_others(steps in prop::collection::vec((0u8..4, 0u8..5), 1..60)) {
         let (mut with, mut without) = (Model::default(), Model::default());

@@ -101,8 +101,8 @@ fn a_wait_in_vain_is_a_failure_that_nothing_follows() {
 }
 
 proptest! {
-    /// A wait that is over for its task is cancelled without an event, however it ends, and nothing is lost:
-    /// with a newer input, or if nothing is to be applied any more.
+    /// A run whose wait is over is cancelled without an event, whatever its outcome, and nothing is lost: with a
+    /// newer input, or if nothing is left to apply.
     #[test]
     fn a_wait_that_is_over_leaves_no_trace(
         newer_waits in any::<bool>(), withdrawn in any::<bool>(), deleting in any::<bool>(),
@@ -120,7 +120,7 @@ proptest! {
         prop_assert_eq!(after_lost_lease(renewable, context), AfterAttempt::Cancel);
     }
 
-    /// A run that is at work goes on, and has no further attempt.
+    /// A withdrawn run that is already applying goes on, and has no further attempt.
     #[test]
     fn run_withdrawn_at_work_is_not_tried_again(
         outcome in 0_usize..5, attempts in 1_u32..4, newer in any::<bool>(), renewable in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Which state a task goes on with.
+//! Decisions about the state with which a task continues.
 
 use proptest::prelude::*;
 
@@ -203,8 +203,7 @@ proptest! {
                     prop_assert!(known.is_continued_by(source));
                 }
                 if let Some(target) = &target {
-                    // An overwritten state is a version that the pushed state goes on from, left over by a
-                    // move.
+                    // An overwritten state is an earlier version of the pushed state, left over from a move.
                     prop_assert!(source.continues(target));
                     prop_assert!(known.and_then(|known| known.moved) >= Some(target.serial));
                 }
