@@ -14,7 +14,7 @@ pub enum CertsError {
         .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     Exist(Vec<PathBuf>),
-    /// The directory has one of the two files of an authority.
+    /// The directory has only one of the two files of an authority.
     #[error("{} is one half of an authority: its certificate is ca.pem, its key ca-key.pem; bring the other half here, or use another directory", .0.display())]
     HalfAuthority(PathBuf),
     /// A certificate cannot be made for a domain or a host.

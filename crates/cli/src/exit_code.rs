@@ -1,9 +1,9 @@
 //! The exit codes of the program (docs/cli.md#exit-codes).
 
-/// A group of commands was called without one of them, or the files of shells could not be changed.
+/// A group of commands was invoked without a command, or the files of shells could not be changed.
 pub const EXIT_GROUP: u8 = 1;
 
-/// The service or API that was asked does not serve.
+/// The checked service or API does not serve.
 pub const EXIT_UNHEALTHY: u8 = 1;
 
 /// The stored tasks differ from the configuration.

@@ -1,9 +1,9 @@
 //! Turns the words of a command line into a request.
 //!
-//! One executable has two names: as `cts` it has every command and option, as `consul-terraform-sync` the
-//! ones of that program (docs/cli.md). Under both names the words are read by the original's rules, so that a
-//! script keeps working when only the name in it is changed. Commands and options are defined once, in
-//! `arguments`: `words` turns the words into a spelling that clap reads, by clap's own definitions.
+//! One executable has two names: as `cts` it has every command and option, as `consul-terraform-sync` those of that
+//! program (docs/cli.md). Under both names the words are read by the original's rules, so that a script still works
+//! after a change of the name alone. Commands and options are defined once, in `arguments`: `words` turns the words
+//! into a spelling that clap reads, by clap's own definitions.
 //!
 //! Everything here is a function of its arguments.
 

@@ -60,7 +60,7 @@ pub enum Outcome {
     Service {
         /// The command.
         command: Box<ServiceCommand>,
-        /// For standard error before the command begins; may be empty.
+        /// Text for standard error before the command begins; may be empty.
         notice: String,
     },
     /// A command for [`call_scheduler`], which needs a connection.
@@ -73,8 +73,8 @@ pub enum Outcome {
     Doctor(Doctor),
 }
 
-/// Reads and answers the words behind the name that the program was called by. `terraform` is the range of
-/// supported versions, for the text of the version.
+/// Reads and answers the words after the name that the program was invoked by. `terraform` is the range of supported
+/// versions, for the text of the version.
 pub fn run(
     called: &OsStr,
     words: &[OsString],

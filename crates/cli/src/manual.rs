@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::exit_code::EXIT_GENERAL;
 use crate::output::{print, say};
 
-/// Prints the page of the command that `words` name, without any that of cts. With a directory every page is
+/// Prints the page of the command that `words` name, or the page of cts without `words`. With a directory every page is
 /// written there, as `NAME.1`.
 pub(crate) fn run(
     words: &[String],
@@ -51,7 +51,7 @@ fn is_called(page: &str, wanted: &str) -> bool {
     page == wanted || short.strip_prefix('-').unwrap_or(short) == wanted
 }
 
-/// All commands and groups with the names of their pages, each before the ones below it.
+/// All commands and groups with the names of their pages, each group before its members.
 fn pages() -> Vec<(String, Command)> {
     let mut root = Arguments::command();
     root.build();

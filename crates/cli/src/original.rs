@@ -10,7 +10,7 @@ use clap::Command;
 /// Name of the original program.
 pub(crate) const NAME: &str = "consul-terraform-sync";
 
-/// An option that the original lacks: it is accepted, and stands in no help.
+/// An option that the original lacks: the option is accepted, but appears in no help.
 const TOKEN_FILE: &str = "token-file";
 
 /// How a running instance is reached.
@@ -81,7 +81,7 @@ fn part(name: &'static str, command: &Command, path: &[&str]) -> Command {
     known
 }
 
-/// Whether its command has this option.
+/// Whether the original's command has this option.
 fn has_option(path: &[&str], option: &str) -> bool {
     match (path, option) {
         (["start"], _) => START.contains(&option),
@@ -92,13 +92,13 @@ fn has_option(path: &[&str], option: &str) -> bool {
     }
 }
 
-/// Whether its command takes any number of arguments and does nothing with them.
+/// Whether the original's command accepts any number of arguments and ignores them.
 pub(crate) fn ignores_arguments(path: &[&str]) -> bool {
     matches!(path, ["start"] | ["task", "create"])
 }
 
-/// Default of an option, as the help shows it; empty without one. For options that
-/// can come from the environment too, so that clap knows of no default.
+/// Default of an option, as the help shows it; empty without one. For options that can also come from the environment,
+/// so that clap has no default for them.
 fn default(option: &str) -> &'static str {
     match option {
         "http-addr" => "http://localhost:8558",

@@ -42,7 +42,7 @@ impl CommandError {
     }
 }
 
-/// Where the help of the command `call` is, such as `cts task create`.
+/// The hint to the help of the command `call`, such as `cts task create`.
 pub(crate) fn help_hint(call: &str) -> String {
     format!("For additional help try '{call} --help'")
 }

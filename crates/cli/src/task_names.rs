@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 /// A completion must not take longer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Which tasks are wanted.
+/// The wanted tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskState {
     /// All.

@@ -8,11 +8,11 @@ use crate::error::SettingsError;
 /// An address taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// Whether the address itself asks for TLS.
+    /// Whether the address demands TLS.
     pub(crate) https: bool,
     /// Host, and port where given; of no meaning for a socket.
     pub(crate) authority: String,
-    /// Prefix of every path: empty, or with a leading slash and without a trailing one.
+    /// Prefix of every path: empty, or with a leading slash and without a trailing slash.
     pub(crate) prefix: String,
     /// The Unix socket to connect to.
     pub(crate) socket: Option<PathBuf>,
@@ -71,7 +71,7 @@ impl Address {
         after_host.split_once(':').map(|(_, port)| port)
     }
 
-    /// Whether Consul runs on this machine: such a connection must never go through a proxy.
+    /// Whether Consul runs on this machine: connections to it must never use a proxy.
     pub(crate) fn is_local(&self) -> bool {
         let host = self.host();
         self.socket.is_some()

@@ -1,7 +1,7 @@
 //! Checks that an answer comes from Consul (docs/runs.md#views-and-blocking-queries).
 //!
-//! Anything between cts and Consul may answer in its place, with any status and any body. Data missing from
-//! such an answer must not look like services or keys that have gone.
+//! Anything between cts and Consul may answer in its place, with any status and any body. Data missing from such an
+//! answer must not look like removed services or keys.
 
 use reqwest::header::HeaderMap;
 
@@ -20,8 +20,8 @@ pub(crate) fn index(headers: &HeaderMap) -> Result<Option<u64>, ConsulError> {
     }
 }
 
-/// Fails if the answering server reports that it knows no leader. An answer from streaming, with which Consul
-/// 1.10 and newer answer blocking queries, always reports that, without any meaning.
+/// Fails if the answering server reports that it has no leader. An answer from streaming, with which Consul 1.10 and
+/// newer answer blocking queries, always reports that, without any meaning.
 pub(crate) fn expect_leader(headers: &HeaderMap) -> Result<(), ConsulError> {
     let says = |name, text: &str| {
         let value = headers.get(name);

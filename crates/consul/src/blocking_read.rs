@@ -1,8 +1,8 @@
 //! A query that Consul may hold, over a connection that a server or proxy may end while it is quiet
 //! (docs/runs.md#views-and-blocking-queries).
 //!
-//! A server that restarts ends its connections too. So the query is read at once after a cut: only an unchanged answer
-//! shows that nothing but the connection has ended.
+//! The restart of a server ends its connections, too. Therefore the query is read at once after a cut: only an
+//! unchanged answer shows that nothing but the connection has ended.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::query::Query;
 pub(crate) struct BlockingRead {
     pub(crate) begun: Begun,
     pub(crate) answer: Result<Answer, ConsulError>,
-    /// When the connection was cut. The answer is then that of the read after it.
+    /// Moment at which the connection was cut. `answer` then belongs to the read after the cut.
     pub(crate) cut: Option<Instant>,
 }
 
-/// Asks a query; Consul may hold it for at most `wait_time`.
+/// Sends a query, which Consul may hold for at most `wanted`.
 pub(crate) async fn blocking_read(
     client: &ConsulClient,
     query: &Query,
@@ -58,7 +58,7 @@ pub(crate) async fn blocking_read(
     }
 }
 
-/// Reads the query, and reads it as after a failure unless all is as it was.
+/// Reads the query; if the data has changed, reads it again as after a failure.
 async fn read_after_cut(
     client: &ConsulClient,
     query: &Query,

@@ -26,15 +26,15 @@ const PLAIN_DEADLINE: Duration = Duration::from_mins(2);
 /// Bytes of a refusal's body that are kept for its message.
 const BODY_SHOWN: usize = 4096;
 
-/// Asks Consul. Cheap to clone; all clones share their connections. Every request ends when its
-/// future is dropped.
+/// A client of Consul. Cheap to clone; all clones share their connections. Every request ends when its future is
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct ConsulClient {
     pub(crate) client: Client,
     /// Connections that queries use.
     http2_pool: Http2Pool,
     base: String,
-    /// As it is configured, without a scheme.
+    /// The configured address, without a scheme.
     address: String,
     basic_auth: Option<(String, SecretString)>,
     namespace: Option<String>,
@@ -48,9 +48,9 @@ pub struct ConsulClient {
 /// Consul's answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Consul's index, at least 1; `None` if the answer has none, as of a proxy that does not pass it on.
+    /// Consul's index, at least 1; `None` if the answer has no index, for example because a proxy drops it.
     pub index: Option<u64>,
-    /// Whether Consul reports that the token may not read everything.
+    /// Whether Consul reports that the token may not read all items.
     pub filtered: bool,
     /// The items in Consul's order.
     pub items: Vec<Item>,
@@ -61,7 +61,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Distinguishes the body from others.
+    /// Digest that distinguishes the body from other bodies.
     pub(crate) fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         hasher.write(&self.body);
@@ -107,14 +107,14 @@ impl ConsulClient {
         self.http2_pool.most()
     }
 
-    /// Whether many requests share a connection, as the last answers have shown.
+    /// Whether many requests share a connection, according to the last answers.
     pub(crate) fn is_multiplexed(&self) -> bool {
         self.http2_pool.is_multiplexed()
     }
 
-    /// Reads all items of the query (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
-    /// once, with at least everything that it has confirmed; otherwise when its index has passed `index` or its
-    /// own wait is over.
+    /// Reads all items of the query (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at once,
+    /// with at least all confirmed data; otherwise Consul answers when its index has passed `index`, or its own wait is
+    /// over.
     pub async fn read(&self, query: &Query, index: u64) -> Result<Answer, ConsulError> {
         self.read_blocking(query, index, WAIT_TIME).await
     }
@@ -129,8 +129,8 @@ impl ConsulClient {
         self.ask(query, index, wait_time, 0).await
     }
 
-    /// Reads the current items. If the index of the answer is `known`, the answer is not decoded and has no
-    /// items. If the index is lower, the query is sent again, so that the answer is not an incomplete one.
+    /// Reads the current items. If the index of the answer is `known`, the answer is not decoded and has no items. If
+    /// the index is lower, the query is sent again, so that the answer is complete.
     pub(crate) async fn read_again(
         &self,
         query: &Query,
@@ -167,8 +167,8 @@ impl ConsulClient {
             parameters.push(("index", index.to_string()));
             parameters.push(("wait", format!("{}s", wait_time.as_secs())));
         } else if known == 0 {
-            // A leader that has just been elected may have read only a part of its log, and would show what there was
-            // by then. With an index it answers when it has got further.
+            // A leader that has just been elected may have read only a part of its log, and would answer with that
+            // part. With an index the leader answers when it has read further.
             parameters.push(("consistent", "true".to_owned()));
         }
         let parameters: Vec<_> = parameters
@@ -234,7 +234,7 @@ impl ConsulClient {
         self.body(answer).await.map(Some)
     }
 
-    /// Registers a service with the agent, or replaces what it has under the same id
+    /// Registers a service with the agent, or replaces the registration with the same id
     /// (`docs/configuration.md#consulservice_registration`).
     pub(crate) async fn register(&self, body: &Value, namespace: &str) -> Result<(), ConsulError> {
         let url = self.url(
@@ -365,7 +365,7 @@ fn transport_error(error: reqwest::Error) -> ConsulError {
     ConsulError::Transport(error.without_url())
 }
 
-/// Returns whether Consul reports that its ACLs hide a part of the results; it does since 1.11.
+/// Returns whether Consul reports that its ACLs hide a part of the results, as Consul 1.11 and newer do.
 fn is_filtered(answer: &Response) -> bool {
     let header = answer.headers().get("x-consul-results-filtered-by-acls");
     header.is_some_and(|value| value == "true")

@@ -13,7 +13,7 @@ pub enum SettingsError {
         /// The scheme.
         scheme: String,
     },
-    /// The address is invalid. The message does not show it, because it may hold a password.
+    /// The address is invalid. The message omits the address, because it may hold a password.
     #[error("the address of Consul has no host, or holds user information")]
     InvalidAddress,
     /// The address cannot be made a URL.
@@ -22,10 +22,10 @@ pub enum SettingsError {
     /// The server name cannot be used for SNI.
     #[error(transparent)]
     InvalidServerName(#[from] InvalidServerName),
-    /// A value cannot be sent in a header. The message does not show it, because it is secret.
+    /// A value cannot be sent in a header. The message omits the value, because it is secret.
     #[error("the {what} has characters that no HTTP header can carry")]
     InvalidHeader {
-        /// Which value.
+        /// The unusable value.
         what: &'static str,
         /// The complaint.
         #[source]
@@ -48,10 +48,10 @@ const NO_PATH: &str = "No path to datacenter";
 /// A request to Consul brought no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsulError {
-    /// No answer, or not all of it.
+    /// The answer is missing or incomplete.
     #[error("cannot reach consul{}", plain_text(.0))]
     Transport(#[source] reqwest::Error),
-    /// Consul refused. The text is the one that the original logs.
+    /// Consul refused the request. The text equals the text that the original logs.
     #[error("{}Unexpected response code: {status} ({body})", missing_acl(*status))]
     Status {
         /// The HTTP status.
@@ -68,16 +68,16 @@ pub enum ConsulError {
         /// Most bytes that are read.
         limit: usize,
     },
-    /// The answer is not one that Consul gives to a query: nothing in it is data.
+    /// Consul does not send such an answer to a query: the answer holds no data.
     #[error("the answer cannot be one of consul: {problem}")]
     NoAnswer {
         /// Reason why Consul cannot have sent the answer.
         problem: &'static str,
     },
-    /// The server that answered knows no leader, so its answer may be old.
+    /// The server that answered has no leader, so its answer may be old.
     #[error("consul answers without a leader of its cluster")]
     NoLeader,
-    /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
+    /// The name cannot be a part of a URL's path, so no request to Consul can contain the name.
     #[error("consul cannot be asked for the name {name:?}")]
     UnusableName {
         /// The name of a service, or a key.
@@ -136,8 +136,8 @@ impl ConsulError {
         }
     }
 
-    /// Whether Consul has understood the request and does not answer it, so that waiting for data is of no use before
-    /// somebody changes the task, the token or Consul.
+    /// Whether Consul understood the request and refused it, so that waiting for data is useless until the task, the
+    /// token or Consul changes.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Status { status: 403, .. } => true,
@@ -146,8 +146,8 @@ impl ConsulError {
         }
     }
 
-    /// Returns whether other queries to the same Consul fail for the same reason, so that the first of them
-    /// that is answered is news for all. False for an error of one query, and for a Consul that limits
+    /// Returns whether other queries to the same Consul fail for the same reason, so that the first answered query
+    /// shows the end of the outage to all queries. False for an error of one query, and for a Consul that limits
     /// requests.
     pub fn is_outage(&self) -> bool {
         match self {
@@ -160,8 +160,8 @@ impl ConsulError {
         }
     }
 
-    /// Whether the connection has ended before an answer, or a proxy answers in the place of a server that is silent or
-    /// whose connection has ended.
+    /// Whether the connection ended before an answer, or a proxy answered for a server that is silent or whose
+    /// connection ended.
     pub(crate) fn is_cut(&self) -> bool {
         match self {
             Self::Transport(error) => {
@@ -172,8 +172,8 @@ impl ConsulError {
         }
     }
 
-    /// Whether nothing answers at the address of Consul, or no server that could: it may be starting. `None` if Consul
-    /// has answered, or TLS has failed.
+    /// Returns whether no process answers at the address of Consul, or no server that could answer queries: Consul may
+    /// be starting. `None` if Consul has answered, or TLS has failed.
     pub fn absence(&self) -> Option<Absence> {
         match self {
             Self::Transport(error) if error.is_timeout() => Some(Absence::Silent),
@@ -186,8 +186,8 @@ impl ConsulError {
         }
     }
 
-    /// Whether the request itself is at fault, so that repeating it soon is of no use: a filter that
-    /// Consul does not take, an impossible name.
+    /// Whether the request itself is at fault, so that a retry is useless: a filter that Consul does not accept, an
+    /// impossible name.
     pub fn is_rejection(&self) -> bool {
         match self {
             Self::Status { status, body } => *status == 400 || body.contains(OLD_FILTER_REFUSAL),

@@ -9,7 +9,7 @@ use crate::error::ConsulError;
 use crate::poll_event::PollEvent;
 use crate::read_requests::ReadRequests;
 
-/// The state of a followed query. Several requests for it may be under way.
+/// The state of a followed query. Several requests for the query may be under way.
 pub(crate) struct FollowedQuery<F> {
     pub(crate) requests: ReadRequests,
     state: Mutex<State<F>>,
@@ -18,7 +18,7 @@ pub(crate) struct FollowedQuery<F> {
 struct State<F> {
     /// Index of the newest answer, 0 if no answer counts.
     index: u64,
-    /// Digest of the newest answer that was handed on: any query may be cut, and the read after the cut is compared
+    /// Digest of the newest answer that was passed on: any query may be cut, and the read after the cut is compared
     /// with that answer.
     digest: u64,
     /// Number of the newest requested read that an answer stands for.
@@ -78,7 +78,7 @@ impl<F: FnMut(PollEvent)> FollowedQuery<F> {
                 return;
             }
             Some(at) if at == begun.index => {}
-            // Another request was answered meanwhile, and saw more.
+            // Another request was answered in the meantime, with newer data.
             Some(at) if state.index != begun.index && at <= state.index => {}
             at => {
                 state.index = at.unwrap_or(0);
@@ -101,7 +101,7 @@ impl<F: FnMut(PollEvent)> FollowedQuery<F> {
         }
     }
 
-    /// Whether the answer to a read says what is known already.
+    /// Whether the answer to a read equals the known data.
     pub(crate) fn is_known(&self, answer: &Answer) -> bool {
         let state = self.state.lock();
         state.index > 0 && answer.index == Some(state.index) && answer.digest() == state.digest
@@ -112,7 +112,7 @@ impl<F: FnMut(PollEvent)> FollowedQuery<F> {
         self.state.lock().index = 0;
     }
 
-    /// Consul could not be asked.
+    /// Consul did not answer the query.
     pub(crate) fn failed(
         &self,
         error: ConsulError,

@@ -24,7 +24,7 @@ pub(crate) struct Decoded {
 /// An instance whose data from Consul cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableInstance {
-    /// Which one; `None` if not even that can be read.
+    /// Key of the instance; `None` if the key cannot be read either.
     pub key: Option<InstanceKey>,
     /// Problem of the data, in one line.
     pub problem: String,

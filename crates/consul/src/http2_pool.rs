@@ -1,8 +1,8 @@
 //! Connections of a client.
 //!
-//! The HTTP library opens one HTTP/2 connection to a host, and requests beyond the streams that the server
-//! allows on it wait. So the client has several HTTP clients, each with its own connection, as soon as it is
-//! known that the server speaks HTTP/2.
+//! The HTTP library opens one HTTP/2 connection to a host, and requests beyond the streams that the server allows on
+//! this connection wait. Therefore the client has several HTTP clients, each with its own connection, as soon as the
+//! server is known to use HTTP/2.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use reqwest::{Client, Response, Version};
 use crate::settings::ConsulSettings;
 use crate::transport;
 
-/// Requests on one HTTP/2 connection at most. Consul allows 250.
+/// Most requests on one HTTP/2 connection. Consul allows 250.
 pub(crate) const STREAMS: usize = 200;
 
-/// All connections of a client; clones share them.
+/// All connections of a client, shared by its clones.
 #[derive(Debug, Clone)]
 pub(crate) struct Http2Pool(Arc<Shared>);
 
@@ -66,7 +66,7 @@ impl Http2Pool {
         }
     }
 
-    /// A client with room for one more request, which may be one that was opened for it.
+    /// Returns a client with room for one more request, and opens a connection if necessary.
     pub(crate) fn permit(&self) -> Http2Permit {
         if !self.is_multiplexed() {
             return Http2Permit::of(&self.0.first);
@@ -80,7 +80,7 @@ impl Http2Pool {
             return Http2Permit::of(connection);
         }
         if connections.len() < self.most()
-            // The settings were good enough for the first one; its files may have gone since.
+            // The settings were valid for the first client; their files may have been removed since.
             && let Ok(client) = transport::connect_http2(&self.0.settings)
         {
             let connection = Connection::new(client);

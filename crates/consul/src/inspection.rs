@@ -8,7 +8,7 @@ use crate::client::ConsulClient;
 use crate::error::ConsulError;
 use crate::rights::{Right, Scope};
 
-/// Rights in one question; Consul refuses more than 64.
+/// Most rights in one request; Consul refuses more than 64.
 const RIGHTS_AT_ONCE: usize = 64;
 
 /// Appended to the beginning of names: a name that a rule for exactly the beginning does not cover.
@@ -19,7 +19,7 @@ const ANY_NAME: char = '~';
 pub enum Authorization {
     /// ACLs are off: everything is allowed.
     Off,
-    /// Whether each right is granted, in the order of the question.
+    /// Whether each right is granted, in the order of the request.
     Granted(Vec<bool>),
 }
 
@@ -39,7 +39,7 @@ pub struct OwnToken {
     /// Public id of the token.
     #[serde(rename = "AccessorID")]
     pub accessor_id: String,
-    /// End of its life, as RFC 3339; `None` if it has none.
+    /// End of the token's life, as RFC 3339; `None` if it never expires.
     pub expiration_time: Option<String>,
 }
 
@@ -71,8 +71,8 @@ struct AgentConfig {
 }
 
 impl ConsulClient {
-    /// Whether the token of this client has these rights, all of one datacenter. The endpoint is the one of Consul's
-    /// own web interface, and exists since version 1.7.
+    /// Whether the token of this client has these rights, which must belong to one datacenter. The endpoint belongs to
+    /// Consul's own web interface, and exists since version 1.7.
     pub async fn authorize(&self, rights: &[Right]) -> Result<Authorization, ConsulError> {
         let mut granted = Vec::new();
         for some in rights.chunks(RIGHTS_AT_ONCE) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::ConsulError;
 
-/// Longest value that is passed on, in bytes. Consul's own limit is a quarter of it unless it was raised.
+/// Longest value that is passed on, in bytes. Consul's own limit is a quarter of this size, unless it was raised.
 const LONGEST_VALUE: usize = 2 << 20;
 
 #[derive(Deserialize)]

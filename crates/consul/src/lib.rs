@@ -1,8 +1,8 @@
-//! Consul over HTTP: the endpoints that cts uses, and the loop that follows one of them by blocking
-//! queries (docs/runs.md#views-and-blocking-queries).
+//! Consul over HTTP: the endpoints that cts uses, and the loop that follows an endpoint by blocking queries
+//! (docs/runs.md#views-and-blocking-queries).
 //!
-//! The crate knows nothing of tasks, subscribers or gRPC: it yields Consul's data, reduced to what a module can
-//! see, and errors.
+//! The crate has no tasks, subscribers or gRPC: it yields Consul's data, reduced to the data that a module can see, and
+//! errors.
 //!
 //! Start with [`ConsulSettings`] and [`ConsulClient`]; [`QueryPool`] follows any number
 //! of queries, [`poll`] one. [`keep_registered`]

@@ -1,15 +1,15 @@
-//! Following a query by asking it again and again while Consul holds it (docs/runs.md#views-and-blocking-queries).
+//! Follows a query by repeating it while Consul holds each request (docs/runs.md#views-and-blocking-queries).
 //!
-//! Where this differs from the original, on purpose (docs/compatibility.md#watching):
+//! Deliberate differences from the original (docs/compatibility.md#watching):
 //!
 //! * An answer is handed on before the pause that keeps requests apart, so the pause costs a change nothing
 //!   unless it closely follows the change before.
-//! * After every failure the next request carries no index. A Consul that comes back with a lower
-//!   index would otherwise hold the query until it has passed the old one, and changes would go unseen.
+//! * After every failure the next request carries no index. A Consul that restarts with a lower index would otherwise
+//!   hold the query until it has passed the old index, and changes would be missed.
 //! * A quiet query whose connection ends after some seconds is read at once, and goes on if nothing has changed
-//!   (`blocking_read.rs`).
-//! * The loop never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. When queries wait out an outage,
-//!   the first answered one wakes the others.
+//!   (`hold.rs`).
+//! * The loop never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. When queries pause during an outage, the
+//!   first answered query wakes the others.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -120,7 +120,7 @@ pub(crate) async fn follow(
 struct Retries {
     failures: u32,
     pauses: Pauses,
-    /// Whether the last one may have an end that others see first.
+    /// Whether the last failure may belong to an outage whose end other queries see first.
     is_outage: bool,
     /// How often the success of another query has ended a pause.
     woken: u32,

@@ -11,14 +11,14 @@ use crate::error::ConsulError;
 use crate::health::{self, Decoded, UnreadableInstance};
 use crate::{catalog, kv};
 
-/// One thing to read from Consul by blocking queries.
+/// Data that blocking queries read from Consul.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Query {
     /// `/v1/health/service/<name>`.
     Health {
         /// The service.
         view: ServiceView,
-        /// Whether only instances are given that pass all their checks.
+        /// Whether only instances are returned that pass all their checks.
         passing: bool,
     },
     /// `/v1/catalog/services`.
@@ -139,7 +139,7 @@ impl Query {
                 (&query.datacenter, vec![("recurse", recurse.to_owned())])
             }
             Self::ChangeProbe(probe) => {
-                // Nothing is like this, so the answers are empty.
+                // Nothing matches the filter, so the answers are empty.
                 let own = match probe.kind {
                     ProbeKind::Services => Vec::new(),
                     ProbeKind::Checks => vec![("filter", "Status == \"-\"".to_owned())],
@@ -217,7 +217,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// A name as one segment of a path, whatever is in it. (The URL type would drop tabs and newlines.)
+/// A name as one segment of a path, with any content. (The URL type would drop tabs and newlines.)
 pub(crate) fn path_segment(name: &str) -> Result<String, ConsulError> {
     if matches!(name, "" | "." | "..") {
         return Err(ConsulError::UnusableName {
@@ -227,8 +227,8 @@ pub(crate) fn path_segment(name: &str) -> Result<String, ConsulError> {
     Ok(utf8_percent_encode(name, SEGMENT).to_string())
 }
 
-/// A key as the end of a path. Consul answers with a redirection where it would clean the path, so such a key cannot
-/// be asked for. An empty prefix stands for all keys, and a last segment may be empty.
+/// A key as the end of a path. Consul answers with a redirection if it would clean the path, so no request to Consul
+/// can contain such a key. An empty prefix stands for all keys, and a last segment may be empty.
 fn key_path(query: &KvQuery) -> Result<String, ConsulError> {
     let segments: Vec<&str> = query.path.split('/').collect();
     let unusable = |segment: &&str| matches!(*segment, "." | "..");

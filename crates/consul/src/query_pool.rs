@@ -1,8 +1,8 @@
 //! Following any number of queries over a bounded number of connections.
 //!
-//! Over HTTP/2 every query is held open: many share a connection. Over HTTP/1.1 a query that Consul holds takes
-//! a connection of its own. If the queries outnumber the connections, the queries that change most often are
-//! held. The others are read again when one of a few cheap queries reports a change of their kind.
+//! Over HTTP/2 every query is held open: many share a connection. Over HTTP/1.1 a query that Consul holds takes a
+//! connection of its own. If the queries outnumber the connections, the queries that change most often are held. The
+//! other queries are read again when one of a few cheap queries reports a change of their kind.
 //!
 //! Consul accepts 200 connections of a client. The budget over HTTP/1.1 is `max_conns_per_host`, 100 connections by
 //! default:
@@ -57,8 +57,8 @@ impl QueryPool {
         self.0.usage()
     }
 
-    /// Follows a query for ever, and reads it as it is requested. `on_event` is called between two requests and should
-    /// be quick. Dropping the future ends everything, the requests under way included.
+    /// Follows a query for ever, and reads it on request. `on_event` is called between two requests and should be
+    /// quick. Dropping the future ends everything, the requests under way included.
     pub async fn follow(
         &self,
         query: &Query,

@@ -1,11 +1,11 @@
-//! The right of one follower to ask Consul.
+//! The right of one follower to send its query to Consul.
 
 use std::time::Duration;
 
 use crate::query_pool::readers::ReadPermit;
 use crate::settings::WAIT_TIME;
 
-/// How a query may be asked now.
+/// The way in which a query may be sent now.
 #[derive(Debug)]
 pub(crate) enum Permit {
     /// Consul may hold the query for this long.
@@ -14,19 +14,19 @@ pub(crate) enum Permit {
     Read(ReadPermit),
 }
 
-/// The right of one follower to ask.
+/// The right of one follower to send its query.
 pub(crate) trait QuerySlot {
-    /// Waits until the query may be asked. Cancel safe.
+    /// Waits until the query may be sent. Cancel safe.
     async fn permit(&mut self) -> Permit;
 
     /// Notes an answer: its index, and whether it differs from the last answer.
     fn answered(&mut self, permit: &Permit, index: Option<u64>, is_new: bool);
 
-    /// The query has to be asked again whether anything changes or not.
+    /// The query must be sent again, regardless of changes.
     fn failed(&mut self);
 }
 
-/// Asks at any time, and Consul may hold the query.
+/// Permits requests at any time, which Consul may hold.
 #[derive(Debug)]
 pub(crate) struct OwnSlot;
 

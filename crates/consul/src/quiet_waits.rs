@@ -24,7 +24,7 @@ impl Default for QuietWaits {
 }
 
 impl QuietWaits {
-    /// Whether a query was quiet for long enough until now that a cut may be a limit.
+    /// Whether a query was quiet for so long that a cut may be the limit of a server or proxy.
     pub(crate) fn is_quiet(&self, wait: Wait) -> bool {
         wait.is_quiet(self.started.elapsed())
     }

@@ -1,4 +1,4 @@
-//! Reads of a followed query that are asked for (docs/runs.md#what-a-run-sees).
+//! Requested reads of a followed query (docs/runs.md#what-a-run-sees).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time::{Instant, sleep_until};
 /// Requests within this time share a read.
 pub(crate) const GATHER: Duration = Duration::from_millis(20);
 
-/// Asks for reads of a followed query. Cheap to clone; all clones ask for the same query. One follower waits for the
-/// requests.
+/// Requests reads of a followed query. Cheap to clone; all clones request reads of the same query. One follower waits
+/// for the requests.
 #[derive(Debug, Clone, Default)]
 pub struct ReadRequests(Arc<Shared>);
 
-// A watch channel does the same with five times the memory, and each of thousands of views has one of these.
+// A watch channel does the same with five times the memory, and each of thousands of views has such a value.
 #[derive(Debug, Default)]
 struct Shared {
     requested: Mutex<Requested>,
@@ -31,8 +31,8 @@ struct Requested {
 }
 
 impl ReadRequests {
-    /// Asks for a read that begins from now on. With `gather` it waits for further requests. Returns the number of the
-    /// request, with which [`PollEvent::Read`](crate::PollEvent::Read) answers.
+    /// Requests a read that begins after this call. With `gather` the read waits for further requests. Returns the
+    /// number of the request, with which [`PollEvent::Read`](crate::PollEvent::Read) answers.
     pub fn request(&self, gather: bool) -> u64 {
         let now = Instant::now();
         let begin_at = if gather { now + GATHER } else { now };
@@ -47,7 +47,7 @@ impl ReadRequests {
         number
     }
 
-    /// Waits for requests after this number, for a view that is put together from others. Returns the number of the
+    /// Waits for requests after this number, for a view that is combined from other views. Returns the number of the
     /// newest, and whether its read is to wait for further requests. Cancel safe.
     pub async fn next(&self, after: u64) -> (u64, bool) {
         let Requested { last, begin_at } = self.asked(|| after).await;
@@ -60,7 +60,7 @@ impl ReadRequests {
         self.0.requested.lock().last
     }
 
-    /// All requests up to this one have their read, or it has begun.
+    /// The reads for all requests up to this number are done or have begun.
     pub(crate) fn note_begun(&self, number: u64) {
         let mut requested = self.0.requested.lock();
         if requested.last <= number {
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(requests.request(true), 1);
         requests.due(|| 0, begun).await;
         assert_eq!(begun.elapsed(), GATHER, "it gathers");
-        // One that is in haste takes the others along.
+        // An urgent request includes the waiting requests.
         assert_eq!(requests.request(false), 2);
         assert!(requests.due(|| 0, begun).now_or_never().is_some());
         requests.note_begun(2);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(before.elapsed(), GATHER, "soon after the last");
         requests.note_begun(3);
         assert!(requests.due(|| 3, begun).now_or_never().is_none());
-        // A request that another answer has served leaves no haste behind.
+        // A request that another answer has served leaves no urgency behind.
         let before = Instant::now();
         requests.request(true);
         requests.due(|| 3, before).await;

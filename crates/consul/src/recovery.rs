@@ -1,4 +1,4 @@
-//! The end of an outage: the first query that is answered again wakes the others that pause after a failure.
+//! The end of an outage: the first query that is answered again wakes the queries that pause after a failure.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const MOST_DOUBLINGS: u32 = 5;
 /// Steps of the golden ratio divide the spread evenly, whatever their number.
 const STEP: u64 = 618_034;
 
-/// Shared by all that ask one Consul.
+/// Shared by all clients of one Consul.
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
     /// Counts queries that were answered after failures.
@@ -22,7 +22,7 @@ pub(crate) struct Recovery {
     woken: AtomicU32,
 }
 
-/// A query that learns of the success of others.
+/// A query that is notified of the success of other queries.
 #[derive(Debug)]
 pub(crate) struct Listener(watch::Receiver<u64>);
 
@@ -37,8 +37,8 @@ impl Recovery {
             .send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Waits for `pause`, or until a while after another query was answered since [`Listener::begin`]: up to a second, and
-    /// twice as long for each time that this one was woken in vain. Returns whether it was woken. Cancel safe.
+    /// Waits for `pause`, or until a while after another query was answered since [`Listener::begin`]: up to a second,
+    /// doubled for each time that this query was woken in vain. Returns whether the query was woken. Cancel safe.
     pub(crate) async fn wait(
         &self,
         listener: &mut Listener,

@@ -1,8 +1,8 @@
 //! Registering this program with the local agent, as long as it runs
 //! (`docs/configuration.md#consulservice_registration`).
 //!
-//! Where this differs from the original, on purpose: it never gives up, and when the agent has lost the
-//! registration (it was restarted, or the service was critical for too long) it registers again.
+//! Deliberate differences from the original: registration never gives up, and when the agent has lost the registration
+//! (the agent was restarted, or the service was critical for too long) the service is registered again.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
 
-/// Pause between looks whether the agent still knows the service.
+/// Pause between checks whether the agent still has the service.
 pub const REGISTRATION_LOOK: Duration = Duration::from_secs(30);
 
 /// Time for saying goodbye, so that an agent that is away does not hold up the end.
@@ -30,7 +30,7 @@ const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The registered service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// Id of the service, one of its own for each instance at an agent.
+    /// Id of the service, unique for each instance at an agent.
     pub id: String,
     /// Name of the service.
     pub name: String,
@@ -40,14 +40,14 @@ pub struct Registration {
     pub address: String,
     /// Its port.
     pub port: u16,
-    /// Its namespace, of Consul Enterprise; empty for that of the client.
+    /// Namespace of the service, for Consul Enterprise; empty for the namespace of the client.
     pub namespace: String,
     /// URL of the API as the agent reaches it, for the health check; `None` registers no check.
     pub check: Option<String>,
 }
 
 impl Registration {
-    /// Returns the id that Consul knows the service by: its name if the registration has no id.
+    /// Returns the service id in Consul: the name of the service if the registration has no id.
     pub fn known_id(&self) -> &str {
         if self.id.is_empty() {
             &self.name
@@ -99,8 +99,8 @@ fn health_url(address: &str) -> String {
 
 /// Keeps `registration` at the agent until `shutdown` is over, then takes it back.
 ///
-/// The agent is asked every `look` ([`REGISTRATION_LOOK`]) whether it still has it. No failure ends this;
-/// each kind is logged once.
+/// Asks the agent every `look` ([`REGISTRATION_LOOK`]) whether the service is still registered. No failure ends the
+/// loop; each kind of failure is logged once.
 pub async fn keep_registered(
     client: &ConsulClient,
     registration: &Registration,
@@ -164,7 +164,7 @@ impl Keeper<'_> {
                     self.is_known = false;
                 }
                 Err(error) => {
-                    // Perhaps it is still there; an agent that is away cannot be asked either.
+                    // The registration may still exist; an agent that does not answer cannot be queried either.
                     tracing::debug!(
                         target: LOG_NAME,
                         id,

@@ -35,9 +35,9 @@ impl Resource {
 /// The names that a right covers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// One name.
+    /// A single name.
     Exact(String),
-    /// All names with this beginning.
+    /// All names with this prefix.
     Prefix(String),
 }
 
@@ -113,7 +113,8 @@ impl fmt::Display for Right {
     }
 }
 
-/// The rights to read a view. Consul answers without one of them too, but leaves out what the token may not read.
+/// The rights to read a view. Without one of these rights Consul still answers, but leaves out data that the token may
+/// not read.
 pub fn rights_of(view: &View) -> Vec<Right> {
     let exact = |name: &String| Scope::Exact(name.clone());
     let matching = |regexp: &str| {

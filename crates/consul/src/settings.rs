@@ -6,8 +6,8 @@ use std::time::Duration;
 use cts_tls::{Authorities, ClientFiles, IdentityFiles};
 use secrecy::SecretString;
 
-/// How long Consul is asked to hold a blocking query; it adds up to a sixteenth. An agent's own default may be longer
-/// than we wait.
+/// Requested duration for which Consul holds a blocking query; Consul adds up to a sixteenth. An agent's own default
+/// may be longer than cts waits.
 pub(crate) const WAIT_TIME: Duration = Duration::from_mins(5);
 
 /// Connections for reading, at most.
@@ -63,13 +63,14 @@ pub struct ConsulSettings {
 /// TLS towards Consul.
 #[derive(Debug, Clone)]
 pub struct TlsSettings {
-    /// Whether TLS is used although the address does not say `https://`.
+    /// Whether TLS is used even if the address does not begin with `https://`.
     pub enabled: bool,
-    /// Whether Consul's certificate is checked; `false` wins over everything.
+    /// Whether Consul's certificate is checked; `false` overrides every other setting.
     pub verify: bool,
     /// File with the authorities to trust instead of the system's.
     pub ca_cert: Option<PathBuf>,
-    /// Directory of such files, looked through with all directories in it; with [`ca_cert`](Self::ca_cert) the file counts alone.
+    /// Directory of such files, searched with all its subdirectories; if [`ca_cert`](Self::ca_cert) is set, only that
+    /// file counts.
     pub ca_path: Option<PathBuf>,
     /// File with the client certificate; alone it holds the key too.
     pub cert: Option<PathBuf>,

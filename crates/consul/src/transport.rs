@@ -20,7 +20,8 @@ pub(crate) fn connect(settings: &ConsulSettings) -> Result<(Client, String), Set
     Ok((builder.build().map_err(SettingsError::Build)?, base))
 }
 
-/// A client for a server that speaks HTTP/2. All its requests share one connection, also while that is being made.
+/// A client for a server that speaks HTTP/2. All its requests share one connection, also while the connection is being
+/// made.
 pub(crate) fn connect_http2(settings: &ConsulSettings) -> Result<Client, SettingsError> {
     let (builder, _base) = builder(settings, &["h2"])?;
     let client = builder.http2_prior_knowledge().build();
@@ -46,8 +47,8 @@ fn builder(
     };
     let mut builder = Client::builder()
         .default_headers(headers(settings)?)
-        // Consul redirects a path that it would clean, so following one would ask for something else
-        // than was meant; and the token would go along to another host.
+        // Consul redirects a path that it would clean, so a followed redirection would read something else than
+        // intended; and the token would be sent to another host.
         .redirect(redirect::Policy::none())
         .connect_timeout(dial_timeout)
         .read_timeout(settings.silence_timeout)

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 /// Shortest wait after which a lost connection is the limit of a server or proxy, and not an outage.
 const QUIET: Duration = Duration::from_secs(5);
-/// Cuts within this time count as one, with the longest wait among them: a proxy that restarts ends connections of
+/// Cuts within this time count as one cut, with the longest wait among them: a proxy that restarts ends connections of
 /// every age.
 const BURST: Duration = Duration::from_secs(1);
 /// Pause between two trials of a longer wait. A single cut is forgotten after that time.
 const TRIAL_EVERY: Duration = Duration::from_hours(1);
-/// A wait below this is a warning: each view is asked for more than six times a minute.
+/// A wait below this is a warning: each view is then read more than six times a minute.
 const SHORT: Duration = Duration::from_secs(10);
 
-/// Known cuts at one address. All times are since any fixed moment.
+/// Known cuts at one address. All times are counted from a fixed moment.
 #[derive(Debug, Default)]
 pub(crate) struct WaitLimit {
-    /// The two shortest cuts and the newest one, in the order of their time.
+    /// The two shortest cuts and the newest cut, in the order of their time.
     cuts: Vec<Cut>,
     next_trial: Duration,
     /// The wait that was reported last.
@@ -34,7 +34,7 @@ struct Cut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
     begun: Duration,
-    /// How long Consul is asked to hold the query.
+    /// Requested duration for which Consul holds the query.
     pub(crate) time: Duration,
     is_trial: bool,
 }

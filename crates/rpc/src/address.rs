@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use rustls::pki_types::DnsName;
 
-/// Where a service is: a host and a port.
+/// Address of a service: a host and a port.
 ///
-/// Written `host:port`, or as the URLs `http://host:port` and `https://host:port`. An IPv6 address
-/// stands in brackets. A DNS name stands for all the addresses that it has. `http` is a spelling only:
-/// whether TLS is used is a matter of the settings; `https` demands it.
+/// Written `host:port`, or as the URLs `http://host:port` and `https://host:port`. An IPv6 address stands in brackets.
+/// A DNS name stands for all its addresses. `http` is a spelling only: whether TLS is used is a matter of the settings;
+/// `https` demands it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     host: Host,
@@ -97,12 +97,12 @@ impl Address {
         }
     }
 
-    /// Whether it was written with `https`.
+    /// Whether the address begins with `https`.
     pub fn demands_tls(&self) -> bool {
         self.demands_tls
     }
 
-    /// Whether it can only be this machine: an IP address of the loopback interface, or `localhost`.
+    /// Whether the address can only be this machine: an IP address of the loopback interface, or `localhost`.
     pub fn is_loopback(&self) -> bool {
         match &self.host {
             Host::Ip(ip) => ip.to_canonical().is_loopback(),

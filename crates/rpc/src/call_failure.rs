@@ -6,8 +6,8 @@ use std::fmt;
 use cts_core::plain_reason;
 use tonic::Status;
 
-/// Shows why a call failed: the innermost cause, or else what the server says. The text of a status itself has its code
-/// and the debug text of all causes.
+/// Shows why a call failed: the innermost cause, or else the message of the server. The text of a status itself has its
+/// code and the debug text of all causes.
 #[derive(Debug)]
 pub struct CallFailure<'a>(pub &'a Status);
 

@@ -4,11 +4,11 @@
 pub const CHUNK_BYTES: usize = 1 << 20;
 
 /// Largest message of one task, in bytes. A task of the configuration can have settings of many megabytes, and is one
-/// message: callers that ask for tasks accept answers of that size.
+/// message: clients that read tasks accept answers of that size.
 pub const TASK_BYTES: usize = 64 << 20;
 
-/// Cuts `items` into batches of about [`CHUNK_BYTES`] by the size that `size_of` gives each; an item
-/// that is larger alone makes a batch of its own. Never yields an empty batch.
+/// Cuts `items` into batches of about [`CHUNK_BYTES`] by the size that `size_of` returns for each item; a larger item
+/// makes a batch of its own. Never yields an empty batch.
 pub fn chunks<T>(
     items: impl IntoIterator<Item = T>,
     size_of: impl Fn(&T) -> usize,

@@ -11,7 +11,7 @@ use crate::tls::{ClientKeys, ClientTls};
 /// Time for a connection to come about, TLS included.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// A call in progress notices within the sum of both that its server has stopped or is cut off.
+/// Within the sum of both times, a call in progress notices that its server has stopped or is cut off.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -21,9 +21,9 @@ pub(crate) const STATUS_BYTES: u32 = 1024 * 1024;
 
 /// A channel in plain text to the one server at `address`.
 ///
-/// The channel connects with the first call and again after every loss, so the caller need not care about a
-/// server that starts later or restarts. For several servers or TLS start with [`Peers`](crate::Peers). Must be
-/// called inside a tokio runtime.
+/// The channel connects with the first call and again after every loss, so the caller need not care about a server that
+/// starts later or restarts. For several servers or TLS use [`Peers`](crate::Peers). Must be called inside a tokio
+/// runtime.
 pub fn connect(address: &str) -> Result<Channel, InvalidAddress> {
     let address: Address = address.parse()?;
     if address.demands_tls() {
@@ -32,13 +32,13 @@ pub fn connect(address: &str) -> Result<Channel, InvalidAddress> {
     Ok(endpoint(&address, &address.to_string(), None).connect_lazy())
 }
 
-/// A channel with TLS to the one server at `address`, for programs that are over before certificates
-/// change: the files are used as they are now. Else as [`connect`].
+/// A channel with TLS to the server at `address`, for programs that end before certificates change: the files are used
+/// as they are now. Otherwise like [`connect`].
 pub fn connect_tls(address: &Address, tls: &ClientTls) -> Channel {
     endpoint(address, &address.to_string(), Some(&tls.current())).connect_lazy()
 }
 
-/// One of the sockets that `address` stands for.
+/// The endpoint of one of the sockets of `address`.
 pub(crate) fn peer_endpoint(
     address: &Address,
     socket: SocketAddr,
@@ -49,7 +49,7 @@ pub(crate) fn peer_endpoint(
 
 fn endpoint(address: &Address, target: &str, tls: Option<&ClientKeys>) -> Endpoint {
     let scheme = if tls.is_some() { "https" } else { "http" };
-    // The name in the request stays the configured one, whichever of its sockets is used.
+    // The name in the request stays the configured name, for each of its sockets.
     let origin = format!("{scheme}://{address}")
         .parse()
         .expect("host and port were checked when the address was read");

@@ -1,5 +1,5 @@
-//! A connection that keeps a guard as long as it lives: the permit of a client, or a notice of the end. At a server
-//! it fails as timed out unless its client begins.
+//! A connection that keeps a guard as long as it lives: the permit of a client, or a notification of the end. At a
+//! server the connection fails as timed out unless its client begins.
 
 use std::future::Future as _;
 use std::io;

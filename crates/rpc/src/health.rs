@@ -1,4 +1,4 @@
-//! Health that a server reports, and how a client asks for it.
+//! The health that a server reports, and the health check of a client.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use tonic_health::server::HealthReporter;
 pub struct HealthSwitch(Arc<watch::Sender<bool>>);
 
 impl HealthSwitch {
-    /// A switch that says `SERVING`.
+    /// A switch with the value `SERVING`.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(true)))
     }
 
-    /// Says `SERVING` or `NOT_SERVING` from now on. Open connections and calls are not touched.
+    /// Reports `SERVING` or `NOT_SERVING` from now on. Open connections and calls are not touched.
     pub fn set_serving(&self, serving: bool) {
         self.0.send_if_modified(|current| {
             let modified = *current != serving;
@@ -39,7 +39,7 @@ impl HealthSwitch {
         *self.0.borrow()
     }
 
-    /// Keeps `reporter` at what the switch says, for as long as it is polled.
+    /// Keeps `reporter` at the value of the switch, for as long as the future is polled.
     pub(crate) async fn report(&self, reporter: &HealthReporter, names: &[&str]) -> Infallible {
         let mut changes = self.0.subscribe();
         loop {
@@ -58,7 +58,7 @@ impl Default for HealthSwitch {
     }
 }
 
-/// Asks the server at the other end of `channel` whether it serves, as a whole.
+/// Checks whether the server at the other end of `channel` serves, as a whole.
 ///
 /// # Errors
 /// If the server cannot be reached, or answers no health checks.

@@ -31,9 +31,9 @@ pub(crate) fn plain_connections(
     connections(listener, None)
 }
 
-/// Connections once their handshakes are done. A slow handshake delays no other.
-/// Each uses the certificate that `tls` holds when it comes in. Names in the certificate of its client give roles
-/// below `domain` only.
+/// Connections once their handshakes are done. A slow handshake delays no other. Each connection uses the certificate
+/// that `tls` holds when the connection comes in. Names in the certificate of its client give roles below `domain`
+/// only.
 pub(crate) fn tls_connections(
     listener: TcpListener,
     limiter: ClientLimiter,
@@ -46,8 +46,8 @@ pub(crate) fn tls_connections(
     connections(listener, domain)
 }
 
-/// Divides connections into those of services and all others. The second value does the work as long as it is polled,
-/// and ends with `incoming`.
+/// Divides connections into connections of services and all other connections. The second value does the work as long
+/// as it is polled, and ends with `incoming`.
 pub(crate) fn divide<S: Send + 'static>(
     incoming: impl Stream<Item = io::Result<Connection<S>>>,
     is_service: impl Fn(&ConnectedPeer) -> bool,

@@ -2,8 +2,8 @@
 //! messages of `cts-proto`, the transports (in memory for the embedded mode, TCP, TLS), finding and balancing
 //! over the replicas of a service, and servers with health checking and reflection.
 //!
-//! The crate knows no service, and spawns no tasks: loops are returned as futures that the caller drives. Start
-//! with [`Endpoints`] for a server, and with [`Peers`] or [`memory_transport`] for a client.
+//! The crate contains no service, and spawns no tasks: loops are returned as futures that the caller drives. Start with
+//! [`Endpoints`] for a server, and with [`Peers`] or [`memory_transport`] for a client.
 #![warn(missing_docs)]
 
 pub mod access;

@@ -37,8 +37,8 @@ pub fn memory_transport() -> (MemoryListener, Channel) {
     (listener, channel)
 }
 
-/// Makes several channels, each with a connection of its own: if the answers to one are read slowly, the calls
-/// of the others go on.
+/// Makes several channels, each with its own connection: if the answers of one channel are read slowly, the calls of
+/// the others continue.
 pub fn memory_transports<const CHANNELS: usize>() -> (MemoryListener, [Channel; CHANNELS]) {
     let (connections, accepted) = mpsc::unbounded_channel();
     let channels = std::array::from_fn(|_| channel(connections.clone()));

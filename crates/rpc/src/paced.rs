@@ -1,4 +1,4 @@
-//! Keeps the newest result of a costly question, so that any number of callers asks at a bounded rate.
+//! Keeps the newest result of a costly question, so that any number of callers causes a bounded rate of questions.
 
 use parking_lot::Mutex;
 use std::fmt;
@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 
-/// A question lasts at most one in this many parts of the time, except that the pause after it is not longer than
+/// Questions take at most one part in `SHARE` of the time, except that the pause after a question is at most
 /// [`LONGEST`].
 const SHARE: u32 = 4;
 
@@ -24,7 +24,7 @@ pub struct Paced<T: Clone, E: Clone> {
 
 struct State<T: Clone, E: Clone> {
     newest: Option<Newest<T>>,
-    /// The question that was asked last. If a caller goes away, it continues for the others.
+    /// The newest question. If a caller is dropped, the question continues for the other callers.
     asked: Option<Shared<BoxFuture<'static, Result<T, E>>>>,
 }
 
@@ -59,8 +59,8 @@ where
         }
     }
 
-    /// The newest result, or that of the question that is being asked, or of a new one. An error reaches all who wait,
-    /// and is not kept.
+    /// Returns the newest result, or the result of the question in progress, or of a new question. An error reaches all
+    /// waiting callers, and is not kept.
     pub async fn get<Asking>(&self, ask: impl FnOnce() -> Asking) -> Result<T, E>
     where
         Asking: Future<Output = Result<T, E>> + Send + 'static,

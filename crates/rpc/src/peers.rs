@@ -1,4 +1,4 @@
-//! The replicas of a service: where they are, which of them are healthy, and calls spread over those.
+//! The replicas of a service: their addresses, their health, and calls spread over the healthy replicas.
 //!
 //! Every address is checked every two seconds, and at once after a lost connection; calls go to healthy addresses
 //! only. A call waits while no address is healthy, so every call needs a time limit.
@@ -31,9 +31,8 @@ use crate::tls::ClientTls;
 
 /// The replicas of one service. Cloning gives another handle on the same set.
 ///
-/// A replica is healthy if its last health check (`grpc.health.v1`, the server as a whole) said
-/// `SERVING` in time. Whatever is known comes from the [`PeersDriver`]: while it does not run, no peer
-/// is healthy.
+/// A replica is healthy if its last health check (`grpc.health.v1`, the server as a whole) returned `SERVING` in time.
+/// Whatever is known comes from the [`PeersDriver`]: while it does not run, no peer is healthy.
 #[derive(Debug, Clone)]
 pub struct Peers {
     healthy: watch::Receiver<Arc<[Peer]>>,
@@ -44,7 +43,7 @@ pub struct Peers {
     _fixed: Option<Arc<watch::Sender<Arc<[Peer]>>>>,
 }
 
-/// Whatever the driver knows, for the handles.
+/// Published knowledge of the driver, for the handles.
 #[derive(Debug)]
 struct Published {
     healthy: watch::Sender<Arc<[Peer]>>,
@@ -59,7 +58,7 @@ pub struct ProbeTimes {
     pub every: Duration,
     /// Time for an answer.
     pub limit: Duration,
-    /// Pause after the first failed check; it doubles with each further one. Up to half is random.
+    /// Pause after the first failed check, which doubles with each further failure. Up to half of the pause is random.
     pub retry_min: Duration,
     /// The longest pause between failing checks.
     pub retry_max: Duration,
@@ -100,9 +99,8 @@ impl Peers {
     /// Follows the peers of `service` (its name in the log) at `addresses`, with TLS if `tls` is given. Lines about
     /// outages have the times of `clock`.
     ///
-    /// Nothing happens until the driver is run. Must be called inside a tokio runtime. Whether plain
-    /// text is allowed at all is to be checked before, with
-    /// [`TransportRule`](crate::TransportRule).
+    /// Nothing happens until the driver is run. Must be called inside a tokio runtime. The caller must check before,
+    /// with [`TransportRule`](crate::TransportRule), whether plain text is allowed.
     pub fn new(
         service: &'static str,
         addresses: Vec<Address>,
@@ -194,9 +192,9 @@ impl Peers {
 
     /// A channel that spreads calls over the healthy peers.
     ///
-    /// A call waits while no peer is healthy, so it needs a time limit. A call to a peer that has just died
-    /// fails as `UNAVAILABLE`; it is not known then whether it has taken effect, so repeating it is the
-    /// caller's decision. Calls in progress on a peer that is no longer healthy go on.
+    /// A call waits while no peer is healthy, so it needs a time limit. A call to a peer that has just died fails as
+    /// `UNAVAILABLE`; the effect of the call is then unknown, so the caller decides whether to repeat it. Calls in
+    /// progress on a peer that is no longer healthy go on.
     pub fn channel(&self) -> Channel {
         self.balanced.clone()
     }
@@ -238,7 +236,7 @@ impl Peer {
     }
 
     /// Returns a channel to this peer alone, healthy or not. Call this for each stream: after the TLS keys have
-    /// changed, the channel is a new one.
+    /// changed, the channel is a new channel.
     pub fn channel(&self) -> Channel {
         let channel = self.0.channel.read();
         channel.clone()

@@ -28,9 +28,8 @@ use crate::incoming::{divide, plain_connections, tls_connections};
 use crate::memory::MemoryListener;
 use crate::metrics::{CallMetrics, MeasuringLayer};
 
-/// Pause before a silent connection is asked for a sign of life, and time to give it. A client that stands
-/// still is lost sooner than a lease ends, so that it is not granted the run again by a call that it left
-/// waiting.
+/// Pause before a silent connection gets a ping, and time for the answer. A stalled client is lost before a lease ends,
+/// so that a call that it left waiting does not get the run again.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// Time for calls in progress when a server ends. The pings of a connection that is about to be closed are
@@ -76,7 +75,7 @@ impl Endpoints {
         &self.names
     }
 
-    /// Lets `switch` decide what health checks are answered. Without it the answer is `SERVING`.
+    /// Lets `switch` decide the answers to health checks. Without it the answer is `SERVING`.
     #[must_use]
     pub fn with_health(mut self, switch: HealthSwitch) -> Self {
         self.health = switch;
@@ -109,9 +108,9 @@ impl Endpoints {
         self.serve(servers, AccessLayer::memory(), shutdown).await
     }
 
-    /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished,
-    /// if they take no longer than 5 s. A client that has stopped or is cut off loses its connection within 4 s; one that
-    /// does not begin, after 10 s. Connections without a permit in `limiter` are closed.
+    /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished, if they take no
+    /// longer than 5 s. A client that has stopped or is cut off loses its connection within 4 s; a client that does not
+    /// begin, after 10 s. Connections without a permit in `limiter` are closed.
     pub async fn serve_tcp(
         self,
         listener: TcpListener,
@@ -122,8 +121,8 @@ impl Endpoints {
         self.serve_network(incoming, false, shutdown).await
     }
 
-    /// As [`Endpoints::serve_tcp`], with TLS only. Each connection uses the certificate that `tls`
-    /// holds when it comes in and keeps it.
+    /// Like [`Endpoints::serve_tcp`], with TLS only. Each connection keeps the certificate that `tls` holds when the
+    /// connection comes in.
     pub async fn serve_tls(
         self,
         listener: TcpListener,
@@ -223,10 +222,11 @@ impl Endpoints {
     }
 }
 
-/// Calls in progress on one connection of a service; a gateway has one for each of its clients that waits or follows.
+/// Most calls in progress on one connection of a service; a gateway has one call for each of its clients that waits or
+/// follows.
 const SERVICE_CALLS: u32 = 8192;
 
-/// Calls in progress on one connection of a person, a program with a token, or a stranger.
+/// Most calls in progress on one connection of a user, a program with a token, or an unknown client.
 const OTHER_CALLS: u32 = 100;
 
 /// Calls in progress on all their connections; each may last, and takes about 8 KiB as long.
@@ -235,7 +235,7 @@ const ALL_OTHER_CALLS: ClientLimit = ClientLimit {
     per_client: 1024,
 };
 
-/// Bytes that the others may send on one connection before they are read; HTTP/2 allows no smaller number.
+/// Most bytes that other clients may send on one connection before they are read; HTTP/2 allows no smaller number.
 const OTHER_WINDOW: u32 = 65_535;
 
 fn service_server() -> Server {

@@ -1,4 +1,4 @@
-//! The trace that a call belongs to, in its metadata as W3C Trace Context describes it (docs/telemetry.md#traces).
+//! The trace of a call, in its metadata in the format of W3C Trace Context (docs/telemetry.md#traces).
 
 use cts_core::TraceContext;
 use tonic::metadata::{MetadataMap, MetadataValue};
@@ -6,7 +6,7 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 /// Name of the metadata, and of the header of a request over HTTP.
 pub const TRACE_METADATA: &str = "traceparent";
 
-/// The span that a call belongs to; `None` without one, or if it cannot be read.
+/// The span that a call belongs to; `None` without a readable span.
 pub fn trace_context(metadata: &MetadataMap) -> Option<TraceContext> {
     metadata.get(TRACE_METADATA)?.to_str().ok()?.parse().ok()
 }

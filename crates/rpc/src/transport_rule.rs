@@ -1,12 +1,12 @@
-//! Plain text only where it was asked for.
+//! Plain text only if the configuration allows it.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
 
 use crate::address::Address;
 
-/// Says between which addresses services may talk: anywhere with TLS, without it on the loopback
-/// interface only, unless plain text was allowed by name.
+/// Decides between which addresses services may communicate: anywhere with TLS, without TLS only on the loopback
+/// interface, unless plain text was allowed by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransportRule {
     /// Whether TLS is configured (`services.tls`).
@@ -23,7 +23,7 @@ pub enum PlainTextRefused {
         "refusing to listen on {address} in plain text, which other machines can reach: configure services.tls, or set services.plaintext = true"
     )]
     Listener {
-        /// Where it would listen.
+        /// The address of the listener.
         address: String,
     },
     /// A service on another machine would be called.

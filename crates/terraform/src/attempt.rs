@@ -23,7 +23,7 @@ pub struct Attempt {
     pub environment: ChildEnvironment,
     /// Takes their output.
     pub output: Arc<dyn OutputSink>,
-    /// Stops the running command and keeps the next one from starting.
+    /// Stops the running command and prevents the start of the next command.
     pub stop: StopSignal,
     /// How long each command may take; a command that takes longer is stopped as by `stop`, and has failed.
     pub timeouts: StepTimeouts,

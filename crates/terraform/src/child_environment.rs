@@ -14,7 +14,7 @@ use crate::markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::step::LOCK_TIMEOUT;
 use crate::trace_log;
 
-/// Variable with the span that spans of Terraform are parts of. Its value belongs to one attempt.
+/// Variable with the span that spans of Terraform are parts of. The value of the variable belongs to one attempt.
 pub const TRACE_PARENT: &str = "TRACEPARENT";
 
 /// Variables that only cts controls: a `task_env` cannot set them.
@@ -68,7 +68,7 @@ impl ChildEnvironment {
     /// Puts the environment of `task` together (docs/terraform.md#the-environment-of-terraform).
     ///
     /// A `TF_DATA_DIR` that may be outside of the task directory would be shared by all tasks, whose workspaces and
-    /// modules would overwrite each other: each task gets a subdirectory of its own name in it.
+    /// modules would overwrite each other: each task gets a subdirectory with its name there.
     pub fn new(
         sources: EnvironmentSources<'_>,
         task: &TaskName,
@@ -169,7 +169,7 @@ impl fmt::Debug for ChildEnvironment {
     }
 }
 
-/// Whether the path can lead out of the directory that it is relative to.
+/// Whether the path can lead out of its base directory.
 fn may_be_outside(path: &Path) -> bool {
     path.is_absolute() || path.components().any(|part| part == Component::ParentDir)
 }
@@ -187,8 +187,8 @@ fn wait_for_lock(variables: &mut BTreeMap<OsString, OsString>, limit: Duration) 
     }
 }
 
-/// The `task_env` of `definition`'s providers in the order in which the task names them, so that
-/// later ones win (docs/configuration.md#driver-terraform).
+/// The `task_env` of `definition`'s providers in the order in which the task names the providers, so that later values
+/// win (docs/configuration.md#driver-terraform).
 pub fn task_env(definition: &TaskDefinition, providers: &[ProviderBlock]) -> Vec<(String, String)> {
     definition
         .providers

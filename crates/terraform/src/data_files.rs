@@ -1,4 +1,4 @@
-//! Files in a task directory and in its data directory, by which Terraform and cts know what was done there.
+//! Files in a task directory and in its data directory, by which Terraform and cts recognise completed steps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use crate::attempt::Attempt;
 use crate::directory::remove_if_present;
 use crate::error::FileError;
 
-/// Where Terraform keeps the name of the chosen workspace, inside its data directory.
+/// File in the data directory in which Terraform keeps the name of the chosen workspace.
 pub(crate) const WORKSPACE_FILE: &str = "environment";
 
-/// Says for which root module the data directory was initialised, and with which lock file. The file lies
-/// with the results of `init`, so deleting them deletes this too.
+/// Identifies the root module and the lock file for which the data directory was initialised. The file lies with the
+/// results of `init`, so deleting them deletes this too.
 pub(crate) const FINGERPRINT_FILE: &str = "cts-initialised";
 
-/// Where Terraform keeps versions and checksums of providers, in the task directory.
+/// File in the task directory in which Terraform keeps versions and checksums of providers.
 pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
 
 /// Takes the place of the identity of a lock file if no lock file exists.
@@ -29,7 +29,7 @@ pub(crate) const MARKER_FILE: &str = "cts-state";
 /// initialised for another backend.
 pub(crate) const PREVIOUS_FILE: &str = "cts-previous-backend.json";
 
-/// Where Terraform keeps the arguments of the backend, in its data directory.
+/// File in the data directory in which Terraform keeps the arguments of the backend.
 pub(crate) const BACKEND_FILE: &str = "terraform.tfstate";
 
 /// Identifies the content of the lock file in a task directory.

@@ -24,10 +24,10 @@ const SECRET_DIRECTORY_MODE: u32 = 0o700;
 /// Mode of files with credentials.
 const SECRET_FILE_MODE: u32 = 0o600;
 
-/// Files that only a task with variables or outputs has; the last one is written later than others.
+/// Files that only a task with variables or outputs has; the last file is written later than the others.
 const OPTIONAL_FILES: [&str; 3] = ["variables.module.tf", "variables.auto.tfvars", OUTPUTS_TF];
 
-/// Where one task's root module lives. At most one process works in it at any time.
+/// The directory of one task's root module. At most one process works in this directory at any time.
 ///
 /// The functions here block, for the time that reading and writing a few small files takes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -121,7 +121,7 @@ impl Drop for SecretFiles {
     }
 }
 
-/// Makes `text` the content of a file, if it is not yet; returns whether it was different.
+/// Makes `text` the content of a file, unless it already is; returns whether the file was different.
 ///
 /// Written in place and without fsync: a file that a kill or a power loss leaves torn differs from the text
 /// that the next run wants, and is written again before Terraform sees it. (A rename over the old file costs
@@ -146,7 +146,7 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
     written.map_err(FileError::of("write", path)).map(|()| true)
 }
 
-/// Makes `text` the content of a file that only its owner may read, if it is not yet.
+/// Makes `text` the content of a file that only its owner may read, unless it already is.
 fn write_private_if_different(path: &Path, text: &str) -> Result<(), FileError> {
     make_secret(path)?;
     match fs::read(path) {

@@ -15,9 +15,8 @@ use tokio::task::JoinError;
 use crate::state_lock::StateLock;
 use crate::step::Step;
 
-/// A command of a task failed. Displayed in the form that runbooks look for:
-/// `error tf-apply for '<task>': exit status 1`, then the complete standard error. Where the state was locked, advice
-/// follows.
+/// A command of a task failed. Displayed in the form that runbooks look for: `error tf-apply for '<task>': exit status
+/// 1`, then the complete standard error. If the state was locked, advice follows.
 #[derive(Debug)]
 pub struct CommandError {
     /// The task.
@@ -38,7 +37,7 @@ pub enum CommandFailure {
     Exit {
         /// Exit status of the process.
         status: ExitStatus,
-        /// Its standard error; only the end of it, if it was very long.
+        /// Standard error of the command; only its end, if it was very long.
         stderr: String,
         /// Whether a stop had been requested.
         interrupted: bool,
@@ -55,7 +54,7 @@ pub enum CommandFailure {
         limit: Duration,
         /// The key that sets the limit.
         key: &'static str,
-        /// Standard error of the process; only the end of it, if it was very long.
+        /// Standard error of the process; only its end, if it was very long.
         stderr: String,
     },
     /// Other commands used the shared plugin cache for longer than this step may take; nothing has happened.
@@ -118,9 +117,9 @@ pub struct MissingOutput {
     pub name: String,
     /// The module as configured.
     pub module: String,
-    /// Where it is.
+    /// The directory of the file.
     pub directory: PathBuf,
-    /// The outputs that it has.
+    /// The outputs that the module has.
     pub others: Vec<String>,
 }
 
@@ -138,7 +137,7 @@ impl fmt::Display for OtherNames<'_> {
 }
 
 impl CommandError {
-    /// Whether the command ended on request, and not by a fault of its own.
+    /// Whether the command ended on request, without a fault of its own.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self.failure,
@@ -160,7 +159,7 @@ impl CommandError {
         }
     }
 
-    /// Whether processes that the command has started are still at work.
+    /// Whether processes that the command started are still running.
     pub fn has_left_processes(&self) -> bool {
         matches!(self.failure, CommandFailure::LeftBehind { .. })
     }
@@ -173,8 +172,8 @@ impl CommandError {
         }
     }
 
-    /// Whether the engine requires `terraform init` or `tofu init`: modules, providers or the backend differ
-    /// from those that the directory was initialised for.
+    /// Whether the engine requires `terraform init` or `tofu init`: the modules, the providers or the backend have
+    /// changed since the initialisation of the directory.
     pub fn needs_initialisation(&self) -> bool {
         match &self.failure {
             CommandFailure::Exit { stderr, .. } => asks_for_init(stderr),

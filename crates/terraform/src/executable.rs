@@ -23,8 +23,7 @@ pub use range::{SUPPORTED_RANGE, is_supported, is_tested, required_version};
 /// First version whose `pg` backend is supported (docs/configuration.md#driver-terraform).
 const PG_BACKEND_SINCE: Version = Version::new(0, 14, 0);
 
-/// Tries to run a file that another process of this program has just inherited open for writing: it cannot be
-/// run for a moment.
+/// Tries to run a file that another process has just inherited open for writing: for a moment the file cannot be run.
 const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -246,7 +245,7 @@ async fn version_report(
         .current_dir(start_directory)
         .env_clear()
         .envs(inherited.variables())
-        // Without this, the executable would ask the vendor's server for news and wait for the answer.
+        // Without this, the executable would contact the vendor's server and wait for its answer.
         .env("CHECKPOINT_DISABLE", "1")
         .kill_on_drop(true)
         .stdin(Stdio::null());

@@ -3,20 +3,20 @@
 /// Share of the memory below which a limit would cost more than it saves: a large provider needs about this much.
 const LEAST_LIMIT: u64 = 512 * 1024 * 1024;
 
-/// Processes of one run that may become large: Terraform and a provider.
+/// Number of processes of one run that may become large: Terraform and a provider.
 const LARGE_PROCESSES: u64 = 2;
 
 /// Settings of memory for Terraform and its plugins, unless their environment has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoRuntime {
-    /// By how many percent the heap may grow before garbage is collected.
+    /// Percentage by which the heap may grow before garbage is collected.
     pub gc_percent: u32,
     /// Bytes from which on a process collects garbage more often.
     pub memory_limit: Option<u64>,
 }
 
 impl GoRuntime {
-    /// For a worker with `slots` slots (at least one) that may use `memory` bytes, if that is known.
+    /// Settings for a worker with `slots` slots (at least one) that may use `memory` bytes, if the limit is known.
     pub fn of(gc_percent: u32, slots: usize, memory: Option<u64>) -> Self {
         let processes =
             LARGE_PROCESSES.saturating_mul(u64::try_from(slots.max(1)).unwrap_or(u64::MAX));

@@ -1,10 +1,9 @@
 //! A small process that runs with a worker and stops its Terraform when the worker cannot.
 //!
-//! A lease ends whether or not its worker is able to do anything about it. A worker that was killed, or
-//! stands still (SIGSTOP, a debugger), would leave a Terraform at work on a run that another worker gets
-//! next. So the worker tells the guard beforehand until when Terraform may run in each task directory, and
-//! the guard enforces that: when the time passes without a new message, or the pipe between them ends, the
-//! guard interrupts, terminates and kills in the time that is left.
+//! A lease ends even if its worker is unable to react. A killed or stalled worker (SIGSTOP, a debugger) would leave a
+//! Terraform at work on a run that another worker gets next. Therefore the worker reports in advance until when
+//! Terraform may run in each task directory, and the guard enforces that: when the time passes without a new message,
+//! or the pipe between worker and guard ends, the guard interrupts, terminates and kills in the remaining time.
 //!
 //! * Processes need not be registered before they start: the guard finds them in `/proc` by
 //!   [`TASK_DIRECTORY_MARKER`](crate::TASK_DIRECTORY_MARKER) and [`WORKER_MARKER`](crate::WORKER_MARKER) in
@@ -13,8 +12,8 @@
 //! * Times go over the pipe as lengths from now, so that the processes need no common clock.
 //! * The guard lives in a process group of its own and lets SIGINT, SIGTERM and SIGHUP pass.
 //!
-//! [`Guard`] is the worker's half, [`serve`] the guard process itself. A guard does not help against a worker
-//! and its guard that are both stopped, or a machine that stands still as a whole.
+//! [`Guard`] is the worker's half, [`serve`] the guard process itself. A guard does not help if the worker and its
+//! guard are both stopped, or if the whole machine stands still.
 
 mod keeper;
 mod line;

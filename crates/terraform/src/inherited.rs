@@ -105,12 +105,12 @@ impl fmt::Debug for InheritedEnvironment {
     }
 }
 
-/// Whether a variable sets an input or an option of Terraform, and Terraform never gets it.
+/// Whether a variable sets an input or an option of Terraform; Terraform never gets such a variable.
 pub fn is_ignored_setting(name: &OsStr) -> bool {
     is_any_of(name, &SET_BY_PEOPLE)
 }
 
-/// Whether a variable is a setting or credential of cts, which Terraform never gets.
+/// Whether a variable is a setting or credential of cts; Terraform never gets such a variable.
 pub fn is_own_credential(name: &OsStr) -> bool {
     is_any_of(name, &CREDENTIALS)
 }

@@ -20,20 +20,20 @@ use crate::step::Step;
 use crate::terraform::{Terraform, take_lock};
 use crate::torn::remove_torn;
 
-/// Makes `init` take a backend without asking for the one before.
+/// Makes `init` accept a backend without asking for the previous backend.
 const RECONFIGURE: &str = "-reconfigure";
 
-/// Where backend `local` keeps states in the directory of a root module.
+/// Files in which the backend `local` keeps states in the directory of a root module.
 const STATES: [&str; 2] = ["terraform.tfstate", "terraform.tfstate.d"];
 
 impl Terraform {
-    /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the chosen one
-    /// has no state yet.
+    /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails if the chosen workspace has no
+    /// state yet.
     ///
-    /// A backend that differs from the one before is taken as it is: nothing is copied to it. Terraform's
-    /// record of the one before is kept for [`Terraform::previous_backend`].
+    /// A changed backend is used as it is: no state is copied to it. Terraform's record of the previous backend is kept
+    /// for [`Terraform::previous_backend`].
     ///
-    /// `credentials` of the backend are in their file while `init` runs. Terraform keeps them in its data
+    /// `credentials` of the backend are in their file while `init` runs. Terraform keeps the credentials in its data
     /// directory, for the commands that follow: only the owner may read that file.
     pub async fn init(
         &self,
@@ -46,11 +46,11 @@ impl Terraform {
 
     /// Runs `terraform init` for a generated root module.
     ///
-    /// State files in the task directory are those of a backend `local` without a configured path. `init`
-    /// would ask whether to copy them to the backend. So the backend is initialised in a directory without
-    /// them first; from then on it is the backend before.
+    /// State files in the task directory are those of a backend `local` without a configured path. `init` would ask
+    /// whether to copy them to the backend. Therefore the backend is first initialised in a directory without these
+    /// files; from then on it is the previous backend.
     ///
-    /// If it fails, `validate` tells whether the text of the module is the reason.
+    /// If `init` fails, `validate` shows whether the text of the module is the reason.
     pub(crate) async fn init_root(
         &self,
         attempt: &Attempt,

@@ -17,7 +17,7 @@ use crate::step::Step;
 /// The file in the task directory.
 const NAME: &str = ".cts-events.ndjson";
 
-/// The argument that names it.
+/// The argument that names the file of events.
 const ARGUMENT: &str = "-json-into=.cts-events.ndjson";
 
 /// First version of OpenTofu with that argument.
@@ -26,11 +26,11 @@ const SINCE: Version = Version::new(1, 12, 0);
 /// Most bytes of the file that are read.
 const LONGEST_FILE: u64 = 64 * 1024 * 1024;
 
-/// Longest line in bytes; longer ones are left out.
+/// Longest line in bytes; longer lines are left out.
 const LONGEST_LINE: u64 = 1024 * 1024;
 
-/// The events of one command. The file exists until this is dropped; only its owner may read it, because
-/// outputs of provisioners are in it.
+/// The events of one command. The file exists until this value is dropped; only its owner may read the file, because it
+/// contains outputs of provisioners.
 ///
 /// A file is used and not a pipe, so that nothing stands still or fails when the reader is gone.
 #[derive(Debug)]

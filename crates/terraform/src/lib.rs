@@ -1,17 +1,16 @@
 //! Generated root modules, and the Terraform processes that run in them.
 //!
-//! The first half is pure: [`render_root_module`] and [`render_tfvars`] turn a task and its frozen input into
-//! the text of the files that Terraform reads (docs/terraform.md#the-task-directory). The second half drives
-//! the executable: [`Executable`] is the checked binary of an engine, [`TaskDirectory`] the directory of one
-//! task, [`Terraform`] runs the commands of one [`Attempt`] and stops them gently on request, and
-//! [`stop_orphans`] ends the processes that a killed predecessor left. The [`guard`] is a separate process
-//! that stops Terraform where the worker is dead or stands still.
+//! The first half is pure: [`render_root_module`] and [`render_tfvars`] turn a task and its frozen input into the text
+//! of the files that Terraform reads (docs/terraform.md#the-task-directory). The second half runs the executable:
+//! [`Executable`] is the checked binary of an engine, [`TaskDirectory`] the directory of one task, [`Terraform`] runs
+//! the commands of one [`Attempt`] and stops them gently on request, and [`stop_orphans`] ends the processes that a
+//! killed predecessor left. The [`guard`] is a separate process that stops Terraform if the worker is dead or stalled.
 //!
 //! This crate must not know of leases, wire formats, databases, configuration files or Consul's API. Time
 //! limits and cancellation are values that the caller passes; so are environment and working directory.
 //!
-//! Known limit: Terraform holds every string in Unicode normalisation form C, so a text that is not in that
-//! form reaches the module in its composed form. Nothing written into a file can avoid that.
+//! Known limit: Terraform holds every string in Unicode normalisation form C, so a text that is not in that form
+//! reaches the module in its composed form. No form of a written file avoids that.
 #![warn(missing_docs)]
 
 mod attempt;

@@ -1,7 +1,7 @@
 //! Terraform processes that have outlived the cts that started them (promise P1).
 //!
-//! Before a worker uses a task directory for the first time, it looks for processes that work there with the marker
-//! of cts in their environment, and stops them gently.
+//! Before a worker uses a task directory for the first time, it looks for processes that work in that directory with
+//! the marker of cts in their environment, and stops them gently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -163,7 +163,7 @@ async fn stop_groups(
 /// The result of a scan of the processes of a directory.
 struct Found {
     groups: Vec<OrphanGroup>,
-    /// Whether the guard of a dead worker is about to stop some of them.
+    /// Whether the guard of a dead worker is about to stop some of these processes.
     guarded: bool,
 }
 
@@ -201,7 +201,7 @@ fn groups_working_in(directory: &Path) -> io::Result<Found> {
     Ok(Found { groups, guarded })
 }
 
-/// The group of a process at work in `directory`, and the id of its worker, if it has one.
+/// The group of a process that works in `directory`, and the id of its worker, if it has one.
 fn orphan(process: &Path, directory: &Path) -> Option<(i32, Option<Vec<u8>>)> {
     let working_directory = fs::read_link(process.join("cwd")).ok()?;
     if !is_same_directory(working_directory, directory) {
@@ -213,8 +213,8 @@ fn orphan(process: &Path, directory: &Path) -> Option<(i32, Option<Vec<u8>>)> {
     Some((job_group(process)?, worker))
 }
 
-/// Whether a process is at work as the guard of one of `workers`, and not for this process: this worker's own
-/// guard does nothing while the worker lives.
+/// Whether a process is the guard of one of `workers`, but not of this process: this worker's own guard does nothing
+/// while the worker lives.
 fn is_guard(process: &Path, workers: &BTreeSet<Vec<u8>>) -> bool {
     let guards = Environment::of(process).is_some_and(|environment| {
         environment

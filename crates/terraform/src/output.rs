@@ -20,7 +20,7 @@ const LONGEST_HALF: usize = 8 * 1024;
 /// Room for one read, in bytes.
 const READ_SIZE: usize = 8 * 1024;
 
-/// Where a line came from.
+/// The stream of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutputStream {
     /// Standard output.
@@ -29,11 +29,11 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// One line of output without its line end. A line of more than 64 KiB comes in several pieces; bytes that
-/// are not UTF-8 are replaced.
+/// One line of output without its line break. A line of more than 64 KiB comes in several pieces; bytes that are not
+/// UTF-8 are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
-    /// Where it came from.
+    /// The stream of the line.
     pub stream: OutputStream,
     /// The text.
     pub text: String,
@@ -57,8 +57,8 @@ pub trait OutputSink: Send + Sync + 'static {
     /// Takes one line.
     fn line(&self, line: OutputLine);
 
-    /// Takes one of the events that `OpenTofu` writes in addition to its output: a line of JSON, when its
-    /// command has ended. The line may hold secrets, hidden by the escapes of JSON.
+    /// Takes one event that `OpenTofu` writes in addition to its output: a line of JSON, when its command has ended.
+    /// The line may hold secrets, hidden by the escapes of JSON.
     fn event(&self, _line: &str) {}
 
     /// A command begins.
@@ -92,7 +92,7 @@ impl LineChannel {
         (Self { sender, left_out }, receiver)
     }
 
-    /// Says how many lines were left out, if any were. Returns whether the channel is usable again.
+    /// Reports how many lines were left out, if any were. Returns whether the channel is usable again.
     fn report_left_out(&self) -> bool {
         if self.left_out.load(Ordering::Relaxed) == 0 {
             return true;
@@ -126,12 +126,12 @@ impl Drop for LineChannel {
     }
 }
 
-/// Reads one pipe to its end: lines go to a sink, the last bytes are kept.
+/// Reads one pipe to its end: lines are passed to a sink, the last bytes are kept.
 ///
 /// Everything read so far is in the value, so [`Pump::run`] may be dropped at any time.
 pub(crate) struct Pump<R> {
     reader: R,
-    /// The sink of complete lines; without one they are only kept.
+    /// The sink of complete lines; without a sink lines are only kept.
     sink: Option<(OutputStream, Arc<dyn OutputSink>)>,
     partial: Vec<u8>,
     tail: Tail,

@@ -61,7 +61,7 @@ pub fn state_outputs(state: &[u8]) -> ReportedOutputs {
     state.map(|state| state.outputs).unwrap_or_default()
 }
 
-/// Whether these outputs are from after an apply.
+/// Whether these outputs were read after an apply.
 pub(crate) fn are_applied(told: &ReportedOutputs) -> bool {
     told.values().all(|output| output.kind.is_some())
 }
@@ -84,7 +84,7 @@ impl Terraform {
     /// Reads the outputs of the root module from its state. Values of sensitive ones are among them.
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
+    /// Like [`Terraform::apply`]. The command changes nothing, even if it is interrupted.
     pub async fn outputs(&self, attempt: &Attempt) -> Result<ReportedOutputs, CommandError> {
         Self::select_workspace(attempt)?;
         let ended = self.run(attempt, Step::Output, StdoutUse::Captured).await?;
@@ -95,8 +95,7 @@ impl Terraform {
             .map_err(|error| failed(attempt, Step::Output, CommandFailure::Unreadable(error)))
     }
 
-    /// Writes the file with the outputs that are wanted, after `init`: the module decides which of them are
-    /// sensitive.
+    /// Writes the file with the wanted outputs, after `init`: the module decides which outputs are sensitive.
     pub(crate) async fn write_outputs(
         attempt: &Attempt,
         wanted: Option<&WantedOutputs>,
@@ -124,7 +123,7 @@ impl Terraform {
 }
 
 impl ConfigurationFiles {
-    /// Adds the file with the outputs that are wanted, of the module in this directory. Without one they count as
+    /// Adds the file with the wanted outputs of the module in this directory. Without a directory the outputs count as
     /// sensitive. Reads files.
     pub fn declare_outputs(&mut self, module: Option<&Path>) -> Result<(), Box<MissingOutput>> {
         let Some(wanted) = self.wanted.take() else {
@@ -157,7 +156,7 @@ fn outputs_file(
     Ok(wanted.render(&outputs))
 }
 
-/// The directory of the task's module, into which `init` has put it, or in which `init` has found it.
+/// The directory of the task's module, into which `init` has installed the module, or in which `init` has found it.
 fn place_of(attempt: &Attempt) -> Option<PathBuf> {
     let manifest = attempt.data_directory().join("modules/modules.json");
     let place = read_place(&manifest, attempt.task.as_str());

@@ -35,7 +35,7 @@ pub(crate) struct CacheLock {
 }
 
 impl CacheLock {
-    /// Waits, as long as it takes, for other processes that use the cache in `directory`. `turn` is the right to use it
+    /// Waits without a limit for other processes that use the cache in `directory`. `turn` is the right to use it
     /// within this process.
     pub(crate) async fn acquire(guard: OwnedMutexGuard<()>, directory: &Path) -> Self {
         let file = match open(&directory.join(LOCK_FILE)) {
@@ -72,8 +72,8 @@ async fn lock(file: File) -> io::Result<File> {
     }
 }
 
-/// The directory of the cache that the engine would use with this environment: from the variable, else from
-/// its CLI configuration. A file that cannot be read is passed over: Terraform reports what is wrong with it.
+/// The directory of the cache that the engine would use with this environment: from the variable, else from its CLI
+/// configuration. An unreadable file is skipped: Terraform reports its problem.
 pub(crate) fn directory(engine: EngineKind, environment: &ChildEnvironment) -> Option<PathBuf> {
     let set = |name| environment.get(name).filter(|value| !value.is_empty());
     if let Some(directory) = set("TF_PLUGIN_CACHE_DIR") {
@@ -88,8 +88,8 @@ pub(crate) fn directory(engine: EngineKind, environment: &ChildEnvironment) -> O
     Some(expand(&written?, environment).into())
 }
 
-/// The files that an engine reads if no variable names one; the first that has a setting counts. `OpenTofu`
-/// reads the second file only if it has no file of its own.
+/// The files that an engine reads if no variable names a file; the first file with a setting counts. `OpenTofu` reads
+/// the second file only if its own file does not exist.
 fn files_of_home(engine: EngineKind, home: &Path) -> Vec<PathBuf> {
     let own = home.join(".tofurc");
     let main = if engine == EngineKind::OpenTofu && own.exists() {

@@ -31,16 +31,16 @@ impl Terraform {
     /// Makes the directory ready for `plan` and `apply`: `init`, workspace, `validate`. The files of `root`
     /// must have been written.
     ///
-    /// All of it is left out while nothing has changed that `init` depends on: `main.tf`, the declared
-    /// variables, the content of a local module, the version of Terraform, the lock file. `init` is left out
-    /// if it has just run for another task of the same shape. `validate` is left out if a root module that
-    /// differs only in the task's name and description, with the same known module content, was valid before.
+    /// All steps are left out while their inputs are unchanged: `main.tf`, the declared variables, the content of a
+    /// local module, the version of Terraform, the lock file. `init` is left out if it has just run for another task of
+    /// the same shape. `validate` is left out if a root module that differs only in the task's name and description,
+    /// with the same known module content, was valid before.
     ///
     /// If the form of a provider's arguments is open, the schema of the provider decides after `init`, and
     /// `main.tf` is written again.
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`]; an interrupted preparation starts from the beginning next time.
+    /// Like [`Terraform::apply`]; an interrupted preparation starts from the beginning next time.
     pub async fn prepare(
         &self,
         attempt: &Attempt,

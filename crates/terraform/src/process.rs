@@ -1,5 +1,4 @@
-//! One supervised process: started in a group of its own, drained, and stopped gently
-//! (promise P5).
+//! One supervised process: started in its own group, drained, and stopped gently (promise P5).
 
 mod group;
 
@@ -41,7 +40,7 @@ pub(crate) enum StdoutUse {
     Live,
     /// Kept and returned.
     Captured,
-    /// Both.
+    /// Passed on and captured.
     LiveAndCaptured,
     /// Written into this file, whatever its length.
     File(File),
@@ -69,15 +68,15 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
     /// Whether a stop was requested.
     pub(crate) interrupted: bool,
-    /// The process group, if processes in it have not ended although they were killed.
+    /// The process group, if some of its processes have not ended although they were killed.
     pub(crate) left_behind: Option<i32>,
 }
 
 /// Runs a process to its end, or stops it on request.
 ///
-/// When the process is over, so is its group, unless the process ended by itself and in order: processes that
-/// it has left running then were meant to outlive it. After a crash, a kill from outside or a stop the group
-/// is terminated and killed.
+/// When the process has ended, its group is ended too, unless the process ended by itself and in order: processes that
+/// it then left running were meant to outlive it. After a crash, a kill from outside or a stop the group is terminated
+/// and killed.
 ///
 /// Dropping this future leaves the process running without supervision, so it belongs in a task of its own.
 /// "Kill on drop" is deliberately not used: a killed Terraform loses its state lock.
@@ -165,10 +164,10 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
 
 /// A pipe whose writer may outlive this process.
 ///
-/// If cts is killed, the pipe has no reader. Terraform's next line would then end it with SIGPIPE at once, in
-/// the middle of its work and with the state lock held. So the child's end is opened for both directions:
-/// while it is open the pipe has a reader, and written bytes stay in the pipe. With the room made here an
-/// orphan goes on for a megabyte of output.
+/// If cts is killed, the pipe has no reader. Terraform's next line would then end it with SIGPIPE at once, in the
+/// middle of its work and with the state lock held. Therefore the child's end is opened for both directions: while that
+/// end is open, the pipe has a reader, and written bytes stay in the pipe. With the enlarged pipe an orphan continues
+/// for a megabyte of output.
 fn lasting_pipe() -> io::Result<(pipe::Receiver, Stdio)> {
     let (reader, writer) = std::io::pipe()?;
     let both_ways = File::options()

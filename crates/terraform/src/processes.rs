@@ -38,8 +38,7 @@ pub(crate) fn each_process(mut visit: impl FnMut(i32, &Path) -> bool) -> io::Res
 pub(crate) struct Environment(Vec<u8>);
 
 impl Environment {
-    /// The environment of a process; `None` if the process has ended since, or belongs to another user and so
-    /// not to cts.
+    /// The environment of a process; `None` if the process has ended, or belongs to another user and so not to cts.
     pub(crate) fn of(process: &Path) -> Option<Self> {
         fs::read(process.join("environ")).ok().map(Self)
     }
@@ -54,16 +53,16 @@ impl Environment {
     }
 }
 
-/// The process group of a process that may be part of a Terraform command. Not a group that leads a session,
-/// which only a daemon started by a provisioner does; not the group of this process; and not a group that
-/// cannot be named from here, which the kernel shows as 0 and takes for the caller's own.
+/// The process group of a process that may be part of a Terraform command. Returns `None` for a group that leads a
+/// session, which only a daemon started by a provisioner does; for the group of this process; and for a group that
+/// cannot be named from here, which the kernel shows as 0 and treats as the caller's own group.
 pub(crate) fn job_group(process: &Path) -> Option<i32> {
     let stat = Stat::of(process)?;
     let is_job = stat.group > 0 && stat.group != stat.session && stat.group != getpgrp().as_raw();
     (is_job && !stat.ended).then_some(stat.group)
 }
 
-/// Whether a process that was started for the task directory `directory` is in `group`.
+/// Whether `group` has a process that was started for the task directory `directory`.
 pub(crate) fn is_at_work(group: i32, directory: &Path) -> io::Result<bool> {
     let mut found = false;
     each_process(|_id, process| {

@@ -1,4 +1,4 @@
-//! Which arguments of providers are nested blocks, as their schemas say (docs/terraform.md#maintf).
+//! The arguments of providers that are nested blocks, by the schemas of the providers (docs/terraform.md#maintf).
 //!
 //! Schemas are read after `init`, and only if a configuration leaves the form open. Forms are kept for each
 //! lock file: in the task directory and, for tasks with the same lock file, in memory.
@@ -66,9 +66,9 @@ impl Terraform {
         })
     }
 
-    /// Renders the root module again, with the forms that the schemas of its providers have; `None` if it is
-    /// right as it is. The directory must be initialised. If the schemas cannot be read, the forms stay open,
-    /// as in the original (docs/terraform.md#maintf).
+    /// Renders the root module again, with the forms from the schemas of its providers; `None` if nothing changes. The
+    /// directory must be initialised. If the schemas cannot be read, the forms stay open, as in the original
+    /// (docs/terraform.md#maintf).
     pub(crate) async fn formed(
         &self,
         attempt: &Attempt,

@@ -45,8 +45,7 @@ struct NestedBlock {
     block: Body,
 }
 
-/// Names in a list, as the file of cts has them, or names of the members of an object, as Terraform prints
-/// them.
+/// Names in a list, as in the file of cts, or names of the members of an object, as Terraform prints them.
 fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
     deserializer.deserialize_any(Names)
 }

@@ -39,13 +39,12 @@ use root_module::{OpenForms, TaskProvider, require_identifier};
 const MAIN_TF: &str = "main.tf";
 
 impl RootModule {
-    /// Whether the configuration leaves open which arguments of providers are nested blocks and which are
-    /// attributes.
+    /// Whether the configuration leaves open which arguments of providers are nested blocks, and which are attributes.
     pub(crate) fn has_open_forms(&self) -> bool {
         self.open_forms.is_some()
     }
 
-    /// This root module with arguments in the forms of `forms`; `None` if it is right as it is.
+    /// This root module with arguments in the forms of `forms`; `None` if nothing changes.
     pub(crate) fn with_forms(&self, forms: &ProviderForms) -> Option<Self> {
         let OpenForms {
             definition,
@@ -206,7 +205,7 @@ fn require_names(definition: &TaskDefinition) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// The providers of a task, each instance once, sorted; without the provider that Terraform does not know.
+/// The providers of a task, each instance once, sorted; without the provider that Terraform does not support.
 fn task_providers<'a>(
     definition: &'a TaskDefinition,
     settings: &'a RenderSettings,

@@ -1,8 +1,8 @@
 //! Resources, mistakes and times, read from Terraform's plain output.
 //!
-//! The output is read on its way to the log, which stays as Terraform writes it: `-json` would replace it,
-//! without the attributes that change. Every recognised form stands at the begin of a line, where Terraform
-//! puts neither values nor the output of provisioners. Any other line is text and no more.
+//! The output is read on its way to the log, which stays as Terraform writes it: `-json` would replace that output,
+//! without the changed attributes. Every recognised form stands at the begin of a line, where Terraform puts neither
+//! values nor the output of provisioners. Any other line counts as plain text.
 //!
 //! OpenTofu from 1.12 writes events in addition to that output. They count instead of the plain lines of
 //! their command.
@@ -33,7 +33,7 @@ use crate::step::Step;
 /// Most bytes of a line that are read: longer than any address.
 const LONGEST_READ: usize = 8 * 1024;
 
-/// Reads the output of one attempt's commands on its way to another sink.
+/// Reads the output of one attempt's commands and passes it to another sink.
 pub struct Report {
     sink: Arc<dyn OutputSink>,
     /// Boxed, because the report of a run that has no output yet is to be small.
@@ -76,7 +76,7 @@ impl Report {
         }
     }
 
-    /// Reads diagnostics that stand in an error and not in the output, as those of `validate`.
+    /// Reads diagnostics from an error that is not part of the output, such as the error of `validate`.
     pub fn read_errors(&self, text: &str) {
         let mut diagnostics = Diagnostics::default();
         for line in text.lines() {

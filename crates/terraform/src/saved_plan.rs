@@ -1,8 +1,8 @@
-//! A plan that is made first and applied as it is, or not at all (docs/terraform.md#saved-plans).
+//! A plan that is made first, and then applied unchanged or not at all (docs/terraform.md#saved-plans).
 //!
-//! The file of a plan holds the values of variables and parts of the state. Only its owner may read it. The
-//! file exists at most from the end of `plan` to the end of `apply`; while a run waits in between, the plan
-//! is in memory only. With engines that have ephemeral variables the plan holds no arguments of providers.
+//! The file of a plan holds the values of variables and parts of the state. Only its owner may read it. The file exists
+//! at most from the end of `plan` to the end of `apply`; while a run waits in between, the plan is in memory only. With
+//! engines that support ephemeral variables the plan holds no arguments of providers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl Terraform {
     /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan in addition to its output.
     ///
     /// # Cancellation
-    /// As for [`Terraform::plan`].
+    /// Like [`Terraform::plan`].
     pub async fn save_plan(
         &self,
         attempt: &Attempt,
@@ -60,7 +60,7 @@ impl Terraform {
     /// the plan was made. The plan can be applied again after a failure that has changed nothing.
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`].
+    /// Like [`Terraform::apply`].
     pub async fn apply_saved(
         &self,
         attempt: &Attempt,

@@ -10,13 +10,12 @@ use cts_core::Chain;
 use crate::attempt::Attempt;
 use crate::error::FileError;
 
-/// Names of scratch directories in the task directory, where the next run finds the ones that a kill has
-/// left.
+/// Names of scratch directories in the task directory; the next run finds the directories that a kill left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The state of the task is read.
     Look,
-    /// The state of another place is kept until it is pushed.
+    /// The state of another place, until it is pushed.
     Fetch,
     /// The backend is initialised in a directory without states.
     Init,
@@ -41,8 +40,8 @@ pub(crate) struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Makes the directory for this purpose in the directory of the attempt; one that a kill has left is
-    /// removed first.
+    /// Creates the directory for this purpose in the directory of the attempt; a directory that a kill left is removed
+    /// first.
     pub(crate) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
         let path = attempt.directory.path().join(purpose.name());
         remove(&path).map_err(FileError::of("remove", &path))?;

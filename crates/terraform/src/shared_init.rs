@@ -1,4 +1,4 @@
-//! Results of `init` for one task, copied for others of the same shape (docs/terraform.md#what-init-makes).
+//! Results of `init` for one task, copied for other tasks of the same shape (docs/terraform.md#what-init-makes).
 //!
 //! Tasks with the same engine, module, providers and backend get the same results from `init` except for
 //! their names. The first task of a shape runs it; tasks that come within [`FRESH_FOR`] take copies, without
@@ -30,7 +30,7 @@ use crate::render::RootModule;
 /// How old a copy may be: if versions are open, a later task gets the newest versions of its time.
 const FRESH_FOR: Duration = Duration::from_mins(10);
 
-/// How long a task waits for the `init` of another task before it runs its own: an `init` that hangs must not
+/// How long a task waits for the `init` of another task before it runs `init` itself: an `init` that hangs must not
 /// block all slots of a worker.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -57,9 +57,9 @@ struct Source {
 }
 
 impl SharedInit {
-    /// Identifies everything that `init` depends on for this attempt. `None` if its result cannot be shared:
-    /// the content of the module is not known to be the same, the data directory is elsewhere, or `init` has
-    /// run here before.
+    /// Identifies everything that `init` depends on for this attempt. Returns `None` if the result cannot be shared:
+    /// the content of the module is not known to be the same, the data directory is outside of the task directory, or
+    /// `init` has run in this directory before.
     pub(crate) fn shape(attempt: &Attempt, root: &RootModule) -> Option<Digest> {
         let shape = root.init_shape?.to_string();
         let directory = attempt.directory.path();
@@ -94,8 +94,8 @@ impl SharedInit {
         }
     }
 
-    /// Gives the attempt's directory the results of `init` for another task of the shape; returns whether it
-    /// did. A failure is logged, and leaves the directory as it was.
+    /// Copies the results of `init` for another task of the shape to the attempt's directory; returns whether that
+    /// succeeded. A failure is logged, and leaves the directory as it was.
     pub(crate) async fn take_over(&self, shape: Digest, attempt: &Attempt) -> bool {
         let sources = Arc::clone(&self.sources).read_owned().await;
         let Some(source) = sources.get(&shape).cloned() else {
@@ -128,7 +128,7 @@ impl SharedInit {
         sources.retain(|_shape, source| source.directory != directory);
     }
 
-    /// The attempt's directory has the results of `init` for this shape: others may copy them.
+    /// The attempt's directory has the results of `init` for this shape: attempts at other tasks may copy the results.
     pub(crate) async fn offer(&self, shape: Digest, attempt: &Attempt) {
         let source = Source {
             directory: attempt.directory.path().to_owned(),

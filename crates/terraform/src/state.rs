@@ -1,10 +1,9 @@
-//! The state of a task: which one is where, and its move from one backend to another
-//! (docs/terraform.md#moving-a-state).
+//! The state of a task: its place, and its move from one backend to another (docs/terraform.md#moving-a-state).
 //!
-//! Nothing here decides: [`Terraform::pull_state`] and [`read_directly`] read the state in a backend,
-//! [`Terraform::fetch_state`] gets the state of another backend, and [`Terraform::push_state`] writes it to
-//! the backend of the task. The backend that a directory was verified for, and the one before, are kept with
-//! the results of `init` there.
+//! This module takes no decisions: [`Terraform::pull_state`] and [`read_directly`] read the state in a backend,
+//! [`Terraform::fetch_state`] gets the state of another backend, and [`Terraform::push_state`] writes it to the backend
+//! of the task. The results of `init` in a directory include the backend that the directory was verified for, and the
+//! previous backend.
 
 mod direct;
 mod file;

@@ -23,8 +23,8 @@ pub struct StateLock {
     path: String,
 }
 
-/// The operation of a lock under which Terraform makes a state that does not exist yet. Until that state
-/// exists, `force-unlock` fails: it makes the state, too, and needs the lock for that.
+/// The operation of a lock under which Terraform makes a state that does not exist yet. Until that state exists,
+/// `force-unlock` fails: it creates the state, too, and needs the lock for that.
 const OF_CREATION: &str = "init";
 
 impl StateLock {
@@ -72,7 +72,7 @@ impl StateLock {
         read.ok().map(|time| time.to_utc())
     }
 
-    /// The holder of the lock, and how the lock is released by hand in `directory`, that of the task.
+    /// The holder of the lock, and the commands that release the lock by hand in `directory`, the task's directory.
     pub(crate) fn advice<'a>(&'a self, directory: &'a Path) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| {
             let Self {

@@ -93,7 +93,7 @@ impl Step {
 pub struct Tuning {
     /// Operations at once.
     pub parallelism: u32,
-    /// Whether the state is brought up to date with reality first.
+    /// Whether the state is first refreshed from the real resources.
     pub refresh: bool,
 }
 

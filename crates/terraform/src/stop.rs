@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A kill comes this much before the moment by which a process must be gone, so that the kernel has time to
-/// remove it. If the time is short, [`LATEST_KILL_SHARE`] of it is kept instead.
+/// A kill precedes the moment by which a process must be gone by this time, so that the kernel has time to remove the
+/// process. If the time is short, [`LATEST_KILL_SHARE`] of it is kept instead.
 const LATEST_KILL_MARGIN: Duration = Duration::from_millis(500);
 
 /// The part of the remaining time that is kept free after a kill, as a divisor.
@@ -18,8 +18,8 @@ const LATEST_KILL_SHARE: u32 = 10;
 
 /// How long each step of a gentle stop may take.
 ///
-/// Terraform answers the first interrupt by finishing what it has begun and releasing the state lock; a
-/// second signal makes it give up at once, and a kill leaves the state locked.
+/// After the first interrupt, Terraform finishes the operations that have begun and releases the state lock; a second
+/// signal makes it give up at once, and a kill leaves the state locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopPolicy {
     /// Between SIGINT and SIGTERM.
@@ -85,8 +85,8 @@ impl StopSignal {
         self.given.cancel();
     }
 
-    /// Interrupts the running command and gives it all the time that it needs to end, until the order is
-    /// given in a different way. Changes nothing if the order was given before.
+    /// Interrupts the running command and gives it unlimited time to end, until a different order is given. Changes
+    /// nothing if the order was given before.
     pub fn interrupt(&self) {
         if !self.is_cancelled() {
             self.terms.send_modify(|terms| terms.patient = true);
@@ -94,8 +94,8 @@ impl StopSignal {
         }
     }
 
-    /// Terminates the running command at once, whatever orders it got before, and kills it when the policy's
-    /// time for that is over. Safe to repeat.
+    /// Terminates the running command at once, regardless of earlier orders, and kills it after the policy's time. Safe
+    /// to repeat.
     pub fn terminate(&self) {
         self.terms.send_if_modified(|terms| {
             terms.patient = false;
@@ -151,8 +151,8 @@ impl StopSignal {
         self.policy
     }
 
-    /// This order for one command. The token gives the order to that command alone, and the moment of this
-    /// order counts for it.
+    /// This order for one command. The token gives the order to that command alone, and the moment of this order
+    /// applies to the command.
     pub(crate) fn for_one_command(&self) -> (Self, CancellationToken) {
         let given = self.given.child_token();
         let order = Self {
@@ -203,7 +203,7 @@ impl StopStep {
     }
 }
 
-/// The course of one stop. All times are counted from its beginning, so that it needs no clock.
+/// The course of one stop. All times are counted from the beginning of the stop, so that the sequence needs no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StopSequence {
     policy: StopPolicy,
@@ -212,7 +212,7 @@ pub(crate) struct StopSequence {
     patient: bool,
 }
 
-/// As good as never.
+/// Practically never.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 30);
 
 impl StopSequence {
@@ -271,8 +271,8 @@ impl StopSequence {
         }
     }
 
-    /// At `now` it turns out that the process must be gone at `gone_at`. The policy's graces share the
-    /// remaining time in proportion. Never makes a stop slower.
+    /// At `now` the caller learns that the process must be gone at `gone_at`. The policy's graces share the remaining
+    /// time in proportion. Never makes a stop slower.
     pub(crate) fn hurry(&mut self, now: Duration, gone_at: Duration) {
         let StopPolicy {
             interrupt_grace,

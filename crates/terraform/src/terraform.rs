@@ -25,19 +25,18 @@ use crate::provider_schema::ProviderForms;
 use crate::shared_init::SharedInit;
 use crate::step::{Step, Tuning};
 
-/// Terraform ends with this code when it has failed and reports why; a crash has a greater one.
+/// Terraform's exit code after a failure that it reports; a crash has a greater code.
 const FAILED: i32 = 1;
 
 /// `plan -detailed-exitcode` ends with this code when the plan has changes.
 const CHANGES_PRESENT: i32 = 2;
 
-/// Runs Terraform commands in task directories. One value serves all tasks of a process; share it in an
-/// `Arc`.
+/// Runs Terraform commands in task directories. One value serves all tasks of a process; share it in an `Arc`.
 ///
-/// Each process is supervised by a task of its own in the tracker that [`Terraform::new`] takes. Dropping the
-/// future of a command therefore never abandons a process: it counts as a cancellation, and the gentle stop
-/// goes on in the tracker, for which the owner waits before the process ends. Commands of one directory never
-/// overlap: the next one waits for the end of the process before it, also where nothing else does.
+/// Each process is supervised by a task of its own in the tracker that [`Terraform::new`] takes. Dropping the future of
+/// a command therefore never abandons a process: it counts as a cancellation, and the gentle stop goes on in the
+/// tracker, for which the owner waits before the process ends. Commands of one directory never overlap: the next
+/// command waits for the end of the process before it, even if nothing else waits.
 #[derive(Debug)]
 pub struct Terraform {
     pub(crate) executable: Executable,
@@ -93,7 +92,7 @@ impl Terraform {
         &self.executable
     }
 
-    /// All arguments of a command except those that differ from run to run.
+    /// All arguments of a command except those that differ between runs.
     pub(crate) fn arguments(&self, step: Step) -> Vec<String> {
         let always = step.arguments(self.executable.version());
         let always = always.into_iter().map(str::to_owned);
@@ -114,7 +113,7 @@ impl Terraform {
     /// A request for an initialisation is handled as by [`Terraform::apply`].
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
+    /// Like [`Terraform::apply`]. The command changes nothing, even if it is interrupted.
     pub async fn plan(&self, attempt: &Attempt) -> Result<PlanOutput, CommandError> {
         self.plan_with(attempt, self.arguments(Step::Plan)).await
     }
@@ -179,7 +178,7 @@ impl Terraform {
     /// left over.
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`].
+    /// Like [`Terraform::apply`].
     pub async fn force_unlock(&self, attempt: &Attempt, id: &str) -> Result<(), CommandError> {
         Self::select_workspace(attempt)?;
         let mut arguments = self.arguments(Step::Unlock);
@@ -195,8 +194,8 @@ impl Terraform {
         Arc::clone(directories.entry(path).or_default())
     }
 
-    /// Runs a command to its end, whatever that is. A command that takes longer than it may is stopped; if it
-    /// still succeeds, that counts.
+    /// Runs a command to its end, with success or failure. A command that exceeds its time is stopped; if it still
+    /// succeeds, the success counts.
     pub(crate) async fn run(
         &self,
         attempt: &Attempt,

@@ -1,5 +1,5 @@
-//! Terraform's own files that a full disk or a power loss has left torn. Terraform refuses to continue with
-//! them, and `init` writes new ones (docs/terraform.md#the-task-directory).
+//! Terraform's own files that a full disk or a power loss has left torn. Terraform refuses to continue with torn files,
+//! and `init` writes new files (docs/terraform.md#the-task-directory).
 
 use std::fs;
 use std::io;
@@ -12,19 +12,19 @@ use crate::data_files::{BACKEND_FILE, LOCK_FILE};
 use crate::directory::remove_if_present;
 use crate::error::FileError;
 
-/// The file in which Terraform lists the modules that it has installed, in its data directory.
+/// The file in the data directory in which Terraform lists the modules that it has installed.
 const MODULES_FILE: &str = "modules/modules.json";
 
-/// Whether the next command would fail because of such a file.
+/// Whether the next command would fail because of a torn file.
 pub(crate) fn is_torn(attempt: &Attempt) -> bool {
     // Terraform reports the file that cannot be read.
     files(attempt).any(|(path, sound)| read_torn(&path, sound).unwrap_or_default())
 }
 
-/// Removes such files, to be called before `init`.
+/// Removes torn files; must be called before `init`.
 ///
-/// A torn record of a backend does not count, as if it had never been kept: if the state of the directory is
-/// to move to another backend, it is looked for where the configuration says that it was.
+/// A torn record of a backend counts as missing: if the state of the directory is to move to another backend, the state
+/// is looked for at the place in the configuration.
 pub(crate) fn remove_torn(attempt: &Attempt) -> Result<(), FileError> {
     for (path, sound) in files(attempt) {
         if read_torn(&path, sound).map_err(FileError::of("read", &path))? {

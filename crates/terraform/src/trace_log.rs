@@ -11,14 +11,14 @@ use crate::error::FileError;
 /// Its name in the directory of the task.
 pub(crate) const FILE: &str = "terraform.log";
 
-/// A run that finds a trace larger than this many bytes begins a new one. One run may write more.
+/// A run that finds a trace with more than this many bytes begins a new trace. A single run may write more.
 const LARGEST: u64 = 10 * 1024 * 1024;
 
 /// Most earlier traces that are kept: `terraform.log.1` is the newest of them.
 const KEPT: u32 = 5;
 
 impl TaskDirectory {
-    /// Puts aside a trace that has become too large, and removes the oldest. To be called between runs.
+    /// Puts aside a trace that has become too large, and removes the oldest. Must be called between runs.
     pub fn rotate_trace(&self) -> Result<(), FileError> {
         self.rotate_trace_beyond(LARGEST)
     }

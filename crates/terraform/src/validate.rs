@@ -72,8 +72,8 @@ impl Terraform {
     }
 
     /// Whether `terraform validate` finds each error that `init` has written to `stderr`: a further `init` would find
-    /// them again. If a module or provider could not be fetched, `validate` asks for `init`, and such an error confirms
-    /// nothing.
+    /// these errors again. If a module or provider could not be fetched, `validate` requires `init`, and that error
+    /// confirms nothing.
     pub(crate) async fn validate_confirms(&self, attempt: &Attempt, stderr: &str) -> bool {
         let quiet = Attempt {
             output: Arc::new(Discard),

@@ -29,11 +29,11 @@ pub enum EngineError {
     NotInstalled {
         /// The engine.
         engine: EngineKind,
-        /// Where it would be.
+        /// Directory in which the engine was expected.
         directory: PathBuf,
-        /// Which one.
+        /// The wanted version.
         version: String,
-        /// Where it would come from.
+        /// Site from which the version would be installed.
         site: String,
         /// Whether the `PATH` was searched.
         on_path: bool,

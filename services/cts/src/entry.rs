@@ -21,7 +21,7 @@ pub(crate) struct Service {
     pub(crate) process_env: ProcessEnv,
     /// Parts of this process that other processes can read nevertheless, for the log.
     pub(crate) readable: Vec<String>,
-    /// Whether the command line is of a deprecated form, and the log is to say so.
+    /// Whether the command line has a deprecated form, which the log mentions.
     pub(crate) is_deprecated: bool,
     pub(crate) runtime: Runtime,
 }
@@ -44,7 +44,7 @@ pub(crate) fn enter(
             let end = |failure: Failure, process_env: &ProcessEnv| {
                 failure.end(process_env.log_format, Arc::clone(&process_env.clock))
             };
-            // Executes this process again, which would repeat every effect before it.
+            // Executes this process again, which would repeat every earlier effect.
             let environment = &mut process_env.environment;
             let readable = withdraw_credentials(inspection, &arguments, environment);
             let readable = readable.map_err(|error| end(Failure::Handover(error), &process_env))?;

@@ -1,4 +1,4 @@
-//! Why a program ends, and the exit code that says so (docs/cli.md#exit-codes).
+//! Why a program ends, and the matching exit code (docs/cli.md#exit-codes).
 
 use std::io;
 use std::net::SocketAddr;
@@ -85,7 +85,7 @@ pub enum Failure {
         "`-restored` of `cts start` marks the SQLite file of one process: with Postgres stop all processes of cts, run `cts migrate -restored`, and start them again"
     )]
     RestoredServer,
-    /// Callers cannot be told apart.
+    /// Callers cannot be distinguished.
     #[error(
         "{keys} = true needs the certificates of services: configure services.tls, with verify_incoming = true"
     )]
@@ -117,7 +117,7 @@ pub enum Failure {
     /// The process that stops Terraform in our place does not start.
     #[error("cannot start the guard of this worker")]
     Guard(#[source] io::Error),
-    /// `cts migrate` has no store that it could use.
+    /// `cts migrate` has no usable store.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// A scheduler did not do what was asked.
@@ -151,7 +151,7 @@ pub enum Failure {
     UnknownTask {
         /// The name.
         name: String,
-        /// The one that it may have been meant to be.
+        /// The most similar known name.
         nearest: Option<String>,
     },
     /// Some tasks of a pass did not go through.
@@ -161,7 +161,7 @@ pub enum Failure {
         failed: usize,
         /// Number of tasks in the pass.
         of: usize,
-        /// The first one by name, with the first line of its error.
+        /// The first task by name, with the first line of its error.
         first: String,
     },
     /// A signal came before all tasks of a pass were through.
@@ -217,8 +217,9 @@ impl Failure {
         }
     }
 
-    /// Says why a service ends and gives its exit code. The reason is the last line of the log, in the configured form
-    /// and places; before there is one, on standard error in `format`, after the problems of the configuration.
+    /// Reports why a service ends and returns its exit code. The reason is the last line of the log, in the configured
+    /// form and places. Before a log exists, the reason is on standard error in `format`, after the problems of the
+    /// configuration.
     pub(crate) fn end(&self, format: LogFormat, clock: Arc<dyn Clock>) -> u8 {
         if !tracing::dispatcher::has_been_set() {
             let is_usage = matches!(self, Self::Command(CommandError::NoConfiguration));

@@ -31,7 +31,7 @@ pub(crate) fn log_problems(report: &Report) {
     }
 }
 
-/// Says which service begins.
+/// Logs which service begins.
 pub(crate) fn log_role(command: &ServiceCommand, config: &Config) {
     let grpc = listeners::of_command(command, &config.services.listen);
     let (role, api) = match command {

@@ -1,8 +1,8 @@
-//! The composition root: reads configuration and environment, builds the adapters, connects them to the
-//! services and runs them, all in one process ([`Embedded`]) or one alone.
+//! The composition root: reads configuration and environment, builds the adapters, connects them to the services, and
+//! runs all services in one process ([`Embedded`]) or a single service.
 //!
-//! This is the only crate that sees every other one, and the only one that reads the process's arguments,
-//! environment, directory and signals. Nothing in it is global, so several [`Embedded`] instances can live in
+//! This is the only crate that depends on every other crate, and the only crate that reads the process's arguments,
+//! environment, directory and signals. Nothing in this crate is global, so several [`Embedded`] instances can live in
 //! one process.
 //!
 //! Read `entry` and `program` (from the arguments to the exit code), then `services` or `commands`.

@@ -1,11 +1,11 @@
-//! Where a service serves gRPC: at the address of its option, else of `services.listen`, else on the loopback.
+//! Address at which a service serves gRPC: its option, else `services.listen`, else the loopback.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_cli::{Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker};
 use cts_config::ListenConfig;
 
-/// The gRPC address of the service that a command starts. All services in one process serve gRPC with the option only.
+/// The gRPC address of the service that a command starts. All services in one process serve gRPC only with the option.
 pub(crate) fn of_command(command: &ServiceCommand, listen: &ListenConfig) -> Option<SocketAddr> {
     let (role, given) = match command {
         ServiceCommand::Start(Start { grpc_address, .. }) => return *grpc_address,

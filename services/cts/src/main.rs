@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// One arena for all threads, which gives memory back: `.cargo/config.toml` has its settings.
+/// One arena for all threads, which returns memory to the system: `.cargo/config.toml` has its settings.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

@@ -8,7 +8,7 @@ pub(super) const VARIABLE: &str = "CTS_DATABASE_URL";
 /// Names the file that holds the URL of the database.
 pub(super) const FILE_VARIABLE: &str = "CTS_DATABASE_URL_FILE";
 
-/// The command names no store that can be used. Never quotes what was given: it may hold a password.
+/// The command names no store that can be used. Never quotes the input, which may hold a password.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The place of the database is not configured.
@@ -30,10 +30,10 @@ pub enum PlaceError {
     /// Something else than Postgres was named.
     #[error("{place} must begin with postgres:// or postgresql:// and name a server")]
     NotPostgres {
-        /// Where it was named.
+        /// The option or setting with the URL.
         place: &'static str,
     },
-    /// The source is not one that can be read.
+    /// The source cannot be read.
     #[error("--from must be sqlite:PATH, the file cts.db in the working directory of `cts start`")]
     NotSqlite,
 }

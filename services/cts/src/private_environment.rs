@@ -32,7 +32,7 @@ const DATABASE_PASSWORD: &str = "PGPASSWORD";
 /// The executable of this process, also after the file was replaced.
 const THIS_EXECUTABLE: &CStr = c"/proc/self/exe";
 
-/// Whether other processes of this user are kept from the memory, environment and open files of this process.
+/// Whether other processes of this user cannot inspect the memory, environment and open files of this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inspection(Result<(), Errno>);
 
@@ -44,8 +44,8 @@ pub(crate) fn refuse_inspection() -> Inspection {
     Inspection(prctl::set_dumpable(false))
 }
 
-/// Takes the credentials out of the environment that the kernel shows, by executing this process once more,
-/// and completes `environment` with the ones that the execution before handed over.
+/// Removes the credentials from the environment that the kernel shows: executes this process once more, and adds the
+/// credentials that the previous execution handed over to `environment`.
 ///
 /// Call it before the process has begun or printed anything. Returns a text for the log for each part that
 /// other processes can read nevertheless.

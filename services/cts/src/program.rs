@@ -39,7 +39,7 @@ use crate::services::wiring::{GUARD_COMMAND, JSON};
 use crate::services::{settings, single, unsafe_settings};
 use crate::time_zone;
 
-/// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
+/// Runs this process as the program that it was invoked as, and returns its exit code. Called once, from `main`.
 pub fn run_program() -> ExitCode {
     let mut words = std::env::args_os();
     let called = words.next().unwrap_or_default();
@@ -60,7 +60,7 @@ pub fn run_program() -> ExitCode {
         Err(code) => return ExitCode::from(code),
     };
     process_env.raise_descriptors();
-    // A worker drains, and takes the time that it needs.
+    // A worker drains, and takes all the time that it needs.
     let has_to_hurry = !matches!(command, ServiceCommand::Worker(_));
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
@@ -231,7 +231,7 @@ fn uses_database(command: &ServiceCommand) -> bool {
     }
 }
 
-/// Which pass over the tasks was asked for instead of a daemon; to inspect beats to run once
+/// The requested pass over the tasks instead of a daemon; inspection takes precedence over a single run
 /// (docs/cli.md#start).
 fn pass_mode(command: &ServiceCommand) -> Option<StartMode> {
     match command {
@@ -297,7 +297,7 @@ async fn begin(
             };
             let prepared = tokio::select! {
                 prepared = Embedded::prepare(config, process_env, sockets, options) => prepared?,
-                // Nothing has begun that would have to be finished.
+                // No work has begun that would have to be finished.
                 () = shutdown.cancelled() => return Ok(()),
             };
             prepared.run(end).await
@@ -371,7 +371,7 @@ async fn begin(
     }
 }
 
-/// Listens for the API on the address asked for, else on every address of the host.
+/// Listens for the API on the requested address, else on every address of the host.
 async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener, Failure> {
     let every = |ip: IpAddr| SocketAddr::new(ip, config.port);
     if let Some(ip) = api.bind_address {

@@ -29,7 +29,7 @@ pub(crate) fn warn_of_unknown(process_env: &ProcessEnv) {
     );
 }
 
-/// Whether this is the name of a time zone with a file, or a rule of POSIX (`CET-1CEST`).
+/// Whether this is the name of a time zone with a file, or a POSIX rule (`CET-1CEST`).
 fn is_known(zone: &str) -> bool {
     let name = zone.strip_prefix(':').unwrap_or(zone);
     // A system without time zones uses UTC.

@@ -1,7 +1,7 @@
 //! Access control of the API (docs/access.md).
 //!
-//! `requirement` has the role that each route needs, `visitor` the caller of one request. The schedulers send the static
-//! tokens (`tokens`) and record refused requests (`refusals`).
+//! `requirement` has the role that each route needs, `visitor` the caller of one request. The schedulers send the
+//! static tokens (`tokens`) and record refused requests (`refusals`).
 
 pub(crate) mod credential;
 mod refusals;
@@ -32,7 +32,7 @@ use crate::transport::connection::Connection;
 
 pub(crate) use self::refusals::RequestSummary;
 
-/// Checks requests. One for all connections of a gateway.
+/// Checks requests. One value serves all connections of a gateway.
 #[derive(Debug)]
 pub(crate) struct Access {
     required: bool,
@@ -142,7 +142,8 @@ impl Access {
         }
     }
 
-    /// Refuses a request for which the caller has no right. Handlers refuse the tasks that only they know.
+    /// Refuses a request for which the caller has no right. Handlers refuse requests for tasks that only the handlers
+    /// know.
     pub(crate) fn permit(&self, route: &Route, visitor: &Visitor) -> Result<(), Problem> {
         match (route, self.required) {
             (Route::Audit, false) => Err(Problem::audit_needs_authentication()),

@@ -56,10 +56,11 @@ use crate::transport::headers::{self, ReadableBy};
 use crate::transport::http_validation;
 use crate::transport::request_log::observe;
 
-/// Longest wait for a healthy scheduler: those of a cluster that starts are found within it.
+/// Longest wait for a healthy scheduler: in a starting cluster a scheduler is found within this time.
 const FIND_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Longest wait for a healthy scheduler while one reports that it does not serve, as it does for a moment while it starts.
+/// Longest wait for a healthy scheduler while a scheduler reports that it does not serve, which happens for a moment at
+/// its start.
 const UNFIT_LIMIT: Duration = Duration::from_millis(500);
 
 struct App {

@@ -20,7 +20,7 @@ pub(crate) const BODIES: ClientLimit = ClientLimit {
     per_client: 8 << 20,
 };
 
-/// Memory that counts for each body, also before any of it has come: a request that waits for its body takes as much.
+/// Memory that counts for each body, also before its first byte: a request that waits for its body takes as much.
 const FIRST: usize = 32 << 10;
 
 /// Memory that is reserved when the first bytes come.

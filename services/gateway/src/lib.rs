@@ -1,10 +1,10 @@
 //! The REST gateway: the API of Consul-Terraform-Sync, version `v1`, in front of the gRPC services.
 //!
-//! The gateway follows docs/rest.md to the byte where clients can tell, and decides nothing: with every
-//! request the scheduler answers which objects exist, in which state they are and which changes are allowed.
-//! The gateway must not know a store, Consul or Terraform. Between two requests it keeps no state but the
-//! scheduler's last answer about its replicas, for a second, answers that are valid until the scheduler
-//! names a different version, and the tokens that the scheduler has sent.
+//! The gateway follows docs/rest.md to the byte where clients can tell, and decides nothing: with every request the
+//! scheduler answers which objects exist, in which state they are and which changes are allowed. The gateway must not
+//! know a store, Consul or Terraform. Between two requests the only state is the scheduler's last answer about its
+//! replicas, for a second, answers that are valid until the scheduler names a different version, and the tokens that
+//! the scheduler has sent.
 //!
 //! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `server` and `transport` (HTTP, TLS,
 //! limits), `route` (method and path), `access` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),

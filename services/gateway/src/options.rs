@@ -35,9 +35,9 @@ pub struct Options {
     pub mode: Mode,
     /// Resources that clients may use.
     pub limits: Limits,
-    /// Proxies between clients and this gateway, which name the client that they forward for.
+    /// Proxies between clients and this gateway, which name their client.
     pub trusted_proxies: Vec<IpNet>,
-    /// Header in which they name it.
+    /// Header in which the proxies name the client.
     pub forwarded_header: ForwardedHeader,
     /// Names and pages that browsers may come by.
     pub browsers: Browsers,
@@ -52,7 +52,7 @@ pub struct AccessOptions {
     pub required: bool,
     /// DNS names of certificates name roles only below this domain; `None` for any domain.
     pub domain: Option<String>,
-    /// Issuers whose tokens are accepted beside the static tokens of the schedulers.
+    /// Issuers whose tokens are accepted in addition to the static tokens of the schedulers.
     pub issuers: Issuers,
     /// Decides whether tokens have expired.
     pub clock: Arc<dyn Clock>,
@@ -67,9 +67,9 @@ pub struct Limits {
     pub streams: ClientLimit,
     /// Requests that wait for a run.
     pub waiting: ClientLimit,
-    /// From the first byte of a request to its last.
+    /// Longest time from the first byte of a request to its last.
     pub request_time: Duration,
-    /// Bytes of an answer that a client has to take in a second, where bytes wait for it.
+    /// Bytes per second that a client has to take of an answer while bytes wait.
     pub answer_rate: NonZeroU32,
     /// Bytes of an answer, but for logs and events.
     pub answer_bytes: usize,
@@ -77,7 +77,7 @@ pub struct Limits {
     pub names: usize,
 }
 
-/// The one header in which trusted proxies name the client that they forward for.
+/// The header in which trusted proxies name the client that they forward for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For`.
@@ -93,9 +93,8 @@ pub enum Mode {
     /// Answers as at the leader.
     #[default]
     Transparent,
-    /// Refers the client to the leader, as a follower of the reference does (docs/rest.md#strict-followers).
-    /// Useful where one gateway belongs to one replica. Without high availability equal to
-    /// [`Mode::Transparent`].
+    /// Refers the client to the leader, as a follower of the reference does (docs/rest.md#strict-followers). Useful
+    /// where one gateway belongs to one replica. Without high availability this equals [`Mode::Transparent`].
     StrictFollower,
 }
 

@@ -1,5 +1,5 @@
-//! Requests that only read, while a call of a scheduler stands still: their answer is the one of the health check, as
-//! soon as that has failed.
+//! Requests that only read, while a call of a scheduler hangs: their answer is the failure of the health check, as soon
+//! as the check has failed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::scheduler_client::ClusterClient;
 /// answer comes within two seconds.
 const HEALTH_CHECK_AFTER: Duration = Duration::from_millis(400);
 
-/// Whether the answer to such a request only reads what a scheduler knows.
+/// Whether the request only reads what a scheduler knows.
 pub(crate) fn only_reads(method: &Method, route: &Route) -> bool {
     method == Method::GET
         && !matches!(

@@ -1,4 +1,4 @@
-//! Everything that is answered instead of what was asked for (docs/rest.md#error-bodies).
+//! Answers that replace the requested answer (docs/rest.md#error-bodies).
 //!
 //! Causes inside are logged here, once, and not sent.
 
@@ -30,13 +30,13 @@ mod lookups;
 
 pub(crate) use declined::Change;
 
-/// Seconds after which it may be worth another try.
+/// Seconds after which a retry may succeed.
 pub(crate) const RETRY_AFTER: &str = "5";
 
 /// The two families of endpoints, by their error bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// With the request's id.
+    /// The new family, with the request's id.
     New(RequestId),
     /// Without.
     Legacy,
@@ -49,7 +49,7 @@ pub(crate) struct Problem {
     status: StatusCode,
     message: String,
     closes: bool,
-    /// Whether another try may soon succeed.
+    /// Whether a retry may soon succeed.
     passes: bool,
     /// Why access is refused, for the audit records; clients hear the message.
     refusal: Option<String>,
@@ -227,7 +227,7 @@ impl Problem {
         )
     }
 
-    /// Whether no scheduler could answer, so that the reason of [`Self::because`] is missing.
+    /// Whether no scheduler could answer, so that the reason for [`Self::because`] is missing.
     pub(crate) fn is_without_scheduler(&self) -> bool {
         self.code == ErrorCode::NoScheduler
     }
@@ -339,7 +339,7 @@ fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
         tracing::debug!(request_id = %id, error = chain(error), "cannot answer a request");
         return;
     }
-    // As a string, so that a quoted text comes from it whatever a service put into its message.
+    // As a string, so that the text is quoted whatever a service put into its message.
     tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
 }
 

@@ -18,7 +18,7 @@ use crate::route::Route;
 #[derive(Debug)]
 pub(crate) struct RequestSpan {
     context: TraceContext,
-    /// The span of the client, if it names one.
+    /// The span of the client, if the request names a span.
     client: Option<TraceContext>,
     method: Method,
     route: &'static str,

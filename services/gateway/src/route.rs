@@ -21,7 +21,7 @@ pub(crate) enum Route {
     TaskStatus(String),
     /// The members of a cluster.
     ClusterStatus,
-    /// Task blocks in force, and members with different ones: a cts-only endpoint.
+    /// Task blocks in force, and members with different task blocks: a cts-only endpoint.
     Configuration,
     /// How much work waits: a cts-only endpoint.
     Queue,
@@ -178,8 +178,8 @@ fn only_asked_for(path: &str) -> Option<Route> {
     })
 }
 
-/// Whether `route`, to which `path` led, is a task or status endpoint, which a follower of the reference does
-/// not serve (docs/rest.md#strict-followers). The refusals of these endpoints belong to them.
+/// Whether `route`, to which `path` led, is a task or status endpoint. A follower of the reference does not serve these
+/// endpoints (docs/rest.md#strict-followers). The refusals of these endpoints belong to them.
 pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
     match route {
         Route::OverallStatus
@@ -309,7 +309,7 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
     }
 }
 
-/// The name in `rest`, as sent, if this part of a task is asked for.
+/// The name in `rest`, as sent, if the path names this part of a task.
 fn before<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
     rest.strip_prefix('/')?
         .strip_suffix(part)

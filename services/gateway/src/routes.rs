@@ -13,7 +13,8 @@ use crate::problem::Family;
 use crate::request_id::RequestId;
 use crate::route::Route;
 
-/// The family of a route's errors. Health has the legacy one's: it has no request id (docs/rest.md#health).
+/// The family of a route's errors. Health has the family of the legacy endpoints: it has no request id
+/// (docs/rest.md#health).
 pub(crate) fn family(route: &Route, id: RequestId) -> Family {
     match route {
         Route::ClusterStatus

@@ -1,7 +1,7 @@
-//! Calls of the scheduler. Only the ones in `changes` and the cancellation of a run change anything; every
-//! other call may be made twice.
+//! Calls of the scheduler. Only the calls in `changes` and the cancellation of a run change anything; every other call
+//! may be repeated.
 
-/// A call that can be made again: its client and its request are cloned for each time.
+/// A call that can be repeated: its client and its request are cloned for each attempt.
 macro_rules! call {
     ($caller:ident.$client:ident.$method:ident($request:ident)) => {
         || {
@@ -54,7 +54,7 @@ pub(crate) const NO_SCHEDULER: &str = "no scheduler is available";
 /// longer than this will not come.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Longest wait for the answer of another scheduler, after one that cannot reach the database.
+/// Longest wait for the answer of another scheduler, after a scheduler that cannot reach its database.
 const OTHER_LIMIT: Duration = Duration::from_secs(1);
 
 /// The scheduler gave no answer that can be passed on.
@@ -78,7 +78,8 @@ pub(crate) enum CallError {
     /// The scheduler did not answer, or answered with an error.
     #[error("the call of the scheduler failed: {}", CallFailure(.0))]
     Call(Box<Status>),
-    /// Its answer is larger than one to a client may be; the text of the error is an answer to clients.
+    /// The scheduler's answer is larger than an answer to a client may be; the text of the error is an answer to
+    /// clients.
     #[error("the answer would have more than {limit} bytes: ask for single tasks")]
     TooLarge {
         /// Most bytes.
@@ -101,7 +102,7 @@ impl CallError {
         matches!(self, Self::Call(status) if status.message() == DATABASE_UNREACHABLE)
     }
 
-    /// Whether no scheduler could answer, as opposed to one that answered with an error.
+    /// Whether no scheduler could answer; false if a scheduler answered with an error.
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
             Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
@@ -128,10 +129,10 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether another replica may answer what this status was the answer to.
+/// Whether another replica may answer a call that got this status.
 ///
-/// A status with a source was made on this side, from a failure of the transport. The code of such a
-/// status depends on what the connection was at when it broke, and need not be `UNAVAILABLE`.
+/// A status with a source was made on this side, from a failure of the transport. The code of such a status depends on
+/// the state of the connection when it broke, and need not be `UNAVAILABLE`.
 fn is_lost(status: &Status) -> bool {
     status.code() == Code::Unavailable || status.source().is_some()
 }
@@ -151,7 +152,7 @@ where
                 if status.message() != DATABASE_UNREACHABLE {
                     return call().await;
                 }
-                // Schedulers share the database: if no other one answers, the first answer counts.
+                // Schedulers share the database: if no other scheduler answers, the first answer counts.
                 timeout(OTHER_LIMIT, call()).await.unwrap_or(Err(status))
             }
             answer => answer,

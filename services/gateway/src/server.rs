@@ -30,7 +30,7 @@ use crate::transport::tls_acceptor::{OpenedConnection as TlsConnection, TlsAccep
 /// How long requests in progress may go on after the shutdown (docs/rest.md#transport).
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
-/// From the connection to the end of its TLS handshake.
+/// Longest time from the connection to the end of its TLS handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(15);
 
 /// The REST API, not serving yet.
@@ -45,7 +45,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Puts the API together. Nothing is called before the first request.
+    /// Puts the API together. Makes no call before the first request.
     pub fn new(options: Options, deps: Deps) -> Self {
         let access = Arc::new(Access::new(options.access.clone()));
         Self {
@@ -64,8 +64,8 @@ impl Gateway {
     /// The application protocols that are served over TLS, for [`ServerFiles`](cts_tls::ServerFiles).
     pub const TLS_PROTOCOLS: [&'static str; 2] = ["h2", "http/1.1"];
 
-    /// Serves TLS only. Each connection uses what `tls` holds when it comes in; its files are followed
-    /// as long as the API is served.
+    /// Serves TLS only. Each connection uses the files that `tls` holds when it comes in; these files are followed as
+    /// long as the API is served.
     #[must_use]
     pub fn with_tls(mut self, tls: ServerTls) -> Self {
         self.tls = Some(tls);

@@ -2,11 +2,11 @@
 //! the client, with its credential or with the gateway. A log that ends with the gateway is broken off, so that a part of it does not look
 //! complete. Events just end.
 //!
-//! A client that has gone looks like one that has closed its half of the connection. One that follows gets what there
-//! is by then, and no more.
+//! A client that has gone cannot be distinguished from a client that has closed its half of the connection. Such a
+//! follower gets the lines that exist by then, and no more.
 //!
-//! No client holds up the connection to the scheduler: events are taken as they come (`run_events.rs`), logs in parts,
-//! each when the one before has been taken.
+//! No client blocks the connection to the scheduler: events are taken as they come (`run_events.rs`), logs in parts,
+//! each part after the part before was taken.
 
 pub(crate) mod events;
 pub(crate) mod log;
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// With an end of its own, on a connection.
+    /// An answer with a defined end, on a connection.
     pub(crate) fn new(
         connection: &Connection,
         permit: ClientPermit,
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// Makes the answer one without an end of its own.
+    /// Marks the answer as an answer without a defined end.
     fn endless(mut self) -> Self {
         self.endless = Some(self.connection.activity.endless());
         self
@@ -75,11 +75,11 @@ impl Answer {
 enum Stop {
     /// The gateway ends, or the credential of the client.
     Here,
-    /// The client sends no more: it has gone, or has closed its half.
+    /// The client sends no more: it has gone, or has closed its half of the connection.
     ByClient,
 }
 
-/// Waits once: hyper writes what it has while a body waits, and drops it when the body fails.
+/// Yields once: hyper writes its data while a body waits, and drops that data when the body fails.
 async fn let_hyper_write() {
     tokio::task::yield_now().await;
 }

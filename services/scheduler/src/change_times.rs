@@ -10,7 +10,7 @@ use cts_core::runs::RunStatus;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The most changes that are followed. Beyond, new ones are not measured.
+/// The most changes that are followed. Further changes are not measured.
 const FOLLOWED: usize = 20_000;
 
 /// The changes that have not been applied yet.
@@ -25,14 +25,14 @@ struct Change {
     is_leased: bool,
 }
 
-/// A part of the way that a change has behind it.
+/// A stage of a change, with its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
-    /// From its arrival to the queue.
+    /// From the arrival of the change to the queue.
     Buffer(Duration),
-    /// From there to the first lease.
+    /// From the queue to the first lease.
     Queue(Duration),
-    /// From its arrival to the end of a successful run.
+    /// From the arrival of the change to the end of a successful run.
     Whole(Duration),
 }
 
@@ -84,7 +84,7 @@ impl ChangeTimes {
         }
     }
 
-    /// Another process may lead.
+    /// Called when another process may lead.
     pub(crate) fn forget(&self) {
         self.0.lock().clear();
     }

@@ -1,4 +1,4 @@
-//! The checks of disabled tasks: when they may begin, what the log says of them, and how a pass waits for them
+//! The checks of disabled tasks: their conditions, their lines in the log, and how a pass waits for them
 //! (docs/runs.md#disabled-tasks).
 
 use std::time::Duration;

@@ -1,16 +1,16 @@
-//! The configuration of this member, and the one in force.
+//! The configuration of this member, and the configuration in force.
 //!
 //! Task blocks take effect when a member starts and all live members then have the same; a takeover changes
 //! nothing. The leader brings the configuration in force into the tasks, whichever member's start has decided
 //! it.
 //!
-//! * A member that starts, or reads its files again, registers its task blocks, with the content of its local
-//!   modules, which it packs for the workers. If all members that were seen within `session_ttl` have registered the
-//!   same blocks, the same transaction puts these in force.
-//! * Members that may be dead are waited for that long. A takeover, a crash and a leave decide nothing. With nothing
-//!   stored, the file of the first leader counts.
-//! * The leader sees the new number of the configuration in force, brings it into the tasks, logs each task that it
-//!   changes, and begins with a new planner.
+//! * Each member registers its task blocks when it starts, or reads its files again. The blocks include the content of
+//!   local modules, which the member packs for the workers. If all members that were seen within `session_ttl` have
+//!   registered the same blocks, the same transaction puts these in force.
+//! * Members that may be dead are waited for this long. A takeover, a crash and a leave decide nothing. If no
+//!   configuration is stored, the file of the first leader counts.
+//! * When the number of the configuration in force changes, the leader updates the stored tasks, logs each changed
+//!   task, and begins with a new planner.
 
 pub(crate) mod compatibility;
 mod file_tasks;
@@ -90,7 +90,7 @@ impl OwnConfiguration {
         (self.time_to_live / POLLS_OF_OTHERS).min(POLL)
     }
 
-    /// As [`OwnConfiguration::register`], until the outcome is certain.
+    /// Like [`OwnConfiguration::register`], until the outcome is certain.
     pub(crate) async fn register_for_good(&self) -> Result<Registered, StoreError> {
         loop {
             let registered = self.register().await?;
@@ -101,7 +101,7 @@ impl OwnConfiguration {
         }
     }
 
-    /// The configuration in force; with nothing stored this one.
+    /// The configuration in force; this member's configuration if none is stored.
     pub(crate) async fn in_force(
         &self,
         epoch: LeaderEpoch,
@@ -112,8 +112,8 @@ impl OwnConfiguration {
         }
     }
 
-    /// Puts this member's configuration in force whatever the others have registered; without `replace` only if
-    /// no configuration is in force.
+    /// Puts this member's configuration in force, regardless of the other members' registrations; without `replace`
+    /// only if no configuration is in force.
     pub(crate) async fn adopt(
         &self,
         epoch: LeaderEpoch,
@@ -124,7 +124,7 @@ impl OwnConfiguration {
             .await
     }
 
-    /// Brings the configuration in force into the tasks, and logs every task that it changes.
+    /// Applies the configuration in force to the tasks, and logs every changed task.
     pub(crate) async fn bring_in(
         &self,
         epoch: LeaderEpoch,
@@ -141,8 +141,8 @@ impl OwnConfiguration {
         Ok(unfinished)
     }
 
-    /// Makes failed tasks due because this member was started. The caller checks whether its configuration is
-    /// in force; changes that it declares wait until it has taken effect.
+    /// Makes failed tasks due because this member was started. The caller checks whether its configuration is in force;
+    /// declared changes wait until they have taken effect.
     pub(crate) async fn retry_failed_now(&self) -> Result<(), StoreError> {
         for task in self.store.retry_failed_now(RETRIED_AT_MOST_EVERY).await? {
             tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
@@ -150,7 +150,7 @@ impl OwnConfiguration {
         Ok(())
     }
 
-    /// Waits until another configuration than that of `number` is in force. Cancel safe.
+    /// Waits until a configuration with a number other than `number` is in force. Cancel safe.
     pub(crate) async fn changed(&self, number: u64) {
         let mut seen = None;
         loop {

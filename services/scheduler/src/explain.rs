@@ -1,5 +1,5 @@
-//! Why tasks run or do not, and in which state they are: the leader's stored notes, and the answers that any replica
-//! makes of them.
+//! Why tasks run or do not run, and their states: the leader's stored notes, and the answers that any replica makes
+//! from these notes.
 
 mod board;
 mod build;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub trait Identities: Send + Sync + fmt::Debug {
     /// An id that no run has.
     fn run_id(&self) -> RunId;
-    /// An incarnation that no other process, or earlier start of this one, has.
+    /// Returns an incarnation that differs from those of all other processes and of earlier starts.
     fn incarnation(&self) -> Incarnation;
     /// An id that no event has.
     fn event_id(&self) -> EventId;

@@ -3,8 +3,8 @@
 use cts_core::settings::{SettingsGeneration, SettingsScope};
 use cts_store::UnsettledRun;
 
-/// The blocks with which the task of a destruction was applied last, and that no worker has any more. Such a run
-/// waits: without these blocks it would destroy something else, or nothing.
+/// Returns the blocks of the last apply of a destroyed task that no worker has any more. Such a run waits: without
+/// these blocks it would destroy something else, or nothing.
 pub(crate) fn lacking_blocks(
     run: &UnsettledRun,
     scope: &SettingsScope,

@@ -157,7 +157,7 @@ impl Leader {
         }
     }
 
-    /// Brings the configuration in force into the tasks, and gives all that are there then.
+    /// Applies the configuration in force to the tasks, and returns all tasks.
     pub(crate) async fn take_over_tasks(
         &self,
         epoch: LeaderEpoch,
@@ -183,7 +183,7 @@ impl Leader {
         }
         let declared = in_force.tasks;
         if self.context.mode == Mode::OnRequest {
-            // A pass is about all tasks, so it begins when all are there.
+            // A pass covers all tasks, so it begins once all tasks are stored.
             let term = Term::new(epoch);
             tokio::select! {
                 finished = self.finish_removals(epoch, &declared, unfinished) => finished?,

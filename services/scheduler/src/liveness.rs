@@ -1,4 +1,4 @@
-//! Which workers live.
+//! Liveness of workers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Metrics of a scheduler (docs/telemetry.md#scheduler). Those of the cluster come from the leader alone.
+//! Metrics of a scheduler (docs/telemetry.md#scheduler). Only the leader exports the metrics of the cluster.
 
 use std::fmt;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Metrics {
         };
     }
 
-    /// Another replica leads, or none; `term` is the newest one that is known.
+    /// Another replica leads, or none; `term` is the newest known term.
     pub(crate) fn follows(&self, term: Option<LeaderEpoch>) {
         let mut leadership = self.shown.leadership.lock();
         leadership.leads = false;

@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, sleep_until};
 
-/// Returns at this moment; never without one.
+/// Returns at this moment; never returns for `None`.
 pub(crate) async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

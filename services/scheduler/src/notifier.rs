@@ -1,5 +1,5 @@
-//! Wakes waiters for a change: workers that wait for a run, callers that follow runs, the leader election, and
-//! the other replicas.
+//! Wakes waiters for a change: workers that wait for a run, callers that follow runs, the leader election, and the
+//! other replicas.
 //!
 //! Everything here is a hint and never the truth: a woken waiter reads the store. Between replicas hints travel
 //! through the store, in batches, and may be lost; a poll makes up for each lost hint.
@@ -25,10 +25,10 @@ use crate::notifier::followed_logs::FollowedLogs;
 /// Changes by which a slow follower may lag before it is cut off.
 const BACKLOG: usize = 4096;
 
-/// Changes of the run of one task in a pass: none of them is to be missed.
+/// Most changes of the run of one task in a pass; no change may be missed.
 const CHANGES_IN_A_PASS: usize = 8;
 
-/// Hints that wait to be published. Beyond, the others have to rely on their polls.
+/// Hints that wait to be published. Further hints are dropped, and the other replicas rely on their polls.
 const OUTGOING: usize = 8192;
 
 /// A run has a new status.
@@ -45,35 +45,36 @@ pub(crate) struct RunChange {
 pub(crate) struct Notifier {
     /// Workers of equal claims wait together: either all of them can do a run, or none.
     waiting: Mutex<HashMap<Class, Arc<Notify>>>,
-    /// The next due time may be another.
+    /// Wakes when the next due time may have changed.
     pub(crate) schedule: Notify,
-    /// The leadership may be free.
+    /// Wakes when the leadership may be free.
     pub(crate) leadership: Notify,
     /// Waited on by the calls of each worker, to end when it drains.
     calls: Mutex<HashMap<WorkerId, Arc<Notify>>>,
-    /// Tasks or requests may be others, for the leader.
+    /// Wakes the leader: tasks or requests may have changed.
     pub(crate) tasks: Notify,
-    /// The queue or the tasks may be others, for leased runs that wait for something outside of cts.
+    /// Wakes leased runs that wait for an external condition: the queue or the tasks may have changed.
     pub(crate) waits: Notify,
-    /// A run may be cancelled, for the workers that have one.
+    /// Wakes the workers with leased runs: a run may have been cancelled.
     pub(crate) cancels: Notify,
-    /// Workers may have other settings, for the leader.
+    /// Wakes the leader: the settings of workers may have changed.
     pub(crate) settings: Notify,
     /// Followers of logs.
     pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
-    /// This replica, where there may be others.
+    /// Id of this replica; empty without other replicas.
     replica: String,
     outgoing: Option<mpsc::Sender<Hint>>,
     metrics: Option<Arc<Metrics>>,
     clock: Arc<dyn Clock>,
 }
 
-/// Properties that workers that wait together share.
+/// Properties shared by workers that wait together.
 type Class = (Capabilities, RunKinds);
 
 impl Notifier {
-    /// A notifier for a replica that has the store for itself, and makes one pass over so many tasks, if any.
+    /// Makes a notifier for a replica that has the store for itself. `tasks_of_a_pass` is the number of tasks of its
+    /// pass, 0 without a pass.
     pub(crate) fn alone(clock: Arc<dyn Clock>, tasks_of_a_pass: usize) -> Self {
         let backlog = BACKLOG.max(tasks_of_a_pass.saturating_mul(CHANGES_IN_A_PASS));
         Self {
@@ -113,16 +114,16 @@ impl Notifier {
         }
     }
 
-    /// Waited on by workers with such a claim.
+    /// Waited on by workers with an equal claim.
     pub(crate) fn class(&self, claim: &Claim) -> Arc<Notify> {
         let class = (claim.capabilities.clone(), claim.kinds);
         let mut waiting = self.waiting.lock();
-        // A class without waiters goes.
+        // A class without waiters is removed.
         waiting.retain(|known, waiter| *known == class || Arc::strong_count(waiter) > 1);
         Arc::clone(waiting.entry(class).or_default())
     }
 
-    /// The queue has one more run, or one with another due time.
+    /// A run was queued, or the due time of a queued run changed.
     pub(crate) fn queue_changed(&self) {
         self.wake_for_queue();
         self.publish(Hint::Queue);
@@ -167,7 +168,7 @@ impl Notifier {
             at: self.clock.now(),
         };
         if self.outgoing.is_some() {
-            // The hint comes back together with those of the other replicas, so that each is broadcast once.
+            // The hint comes back together with the hints of the other replicas, so that each hint is broadcast once.
             self.publish(hint);
         } else {
             self.apply(hint);
@@ -186,7 +187,7 @@ impl Notifier {
         Arc::clone(calls.entry(worker.clone()).or_default())
     }
 
-    /// A worker drains, or is to.
+    /// A worker drains or was asked to drain.
     pub(crate) fn drains(&self, worker: &WorkerId) {
         self.end_calls_of(worker);
         let worker = worker.clone();
@@ -216,13 +217,13 @@ impl Notifier {
         }
     }
 
-    /// Others are to say when the log of this run grows.
+    /// Asks the other replicas for hints about the log of this run.
     pub(crate) fn announce_followed(&self, run: RunId) {
         let replica = self.replica.clone();
         self.publish(Hint::LogFollowed { run, replica });
     }
 
-    /// Another process, or this one, has published a hint.
+    /// Applies a hint that this process or another process has published.
     pub(crate) fn apply(&self, hint: Hint) {
         match hint {
             Hint::Queue => self.wake_for_queue(),
@@ -268,7 +269,7 @@ impl Notifier {
 
     fn publish(&self, hint: Hint) {
         if let Some(outgoing) = &self.outgoing {
-            // Full only while the database is away; the polls do without.
+            // Full only while the database is away; the polls replace the lost hint.
             drop(outgoing.try_send(hint));
         }
     }

@@ -22,7 +22,7 @@ use crate::tasks::reader::TaskReader;
 pub struct Options {
     /// The reasons for which tasks run.
     pub mode: Mode,
-    /// Tasks of the configuration, in its order.
+    /// Tasks of the configuration, in order.
     pub tasks: Vec<TaskSpec>,
     /// Life of a run's lease that is not renewed.
     pub lease: Duration,
@@ -32,7 +32,7 @@ pub struct Options {
     pub member: Member,
     /// Life of the leadership that is not renewed.
     pub leadership: Duration,
-    /// Name of the cluster, where high availability is configured.
+    /// Name of the cluster, if high availability is configured.
     pub cluster_name: Option<String>,
     /// Meaning of the first input of each task, after a start or a takeover, if it is already applied.
     pub first_pass: Unchanged,
@@ -41,7 +41,7 @@ pub struct Options {
     /// Further settings that the members of a cluster should have in common, by name, for people; without
     /// secrets.
     pub settings: BTreeMap<String, String>,
-    /// Which ended runs are kept.
+    /// Retention of ended runs.
     pub retention: Retention,
     /// Space that the logs of all runs may take, in bytes.
     pub logs_kept: u64,
@@ -50,32 +50,32 @@ pub struct Options {
     /// Forget all tasks and their history when this replica becomes the leader for the first time, so that only
     /// the tasks of its configuration are left (`-reset-storage`).
     pub reset_storage: bool,
-    /// Which workers take runs.
+    /// The workers that may take runs.
     pub workers: Workers,
-    /// Whether workers get the key of the cluster from here; else each process has it in a file.
+    /// Whether workers get the key of the cluster from the scheduler; otherwise each process reads the key from a file.
     pub hands_out_key: bool,
-    /// Whether only workers that heartbeats have registered get runs, and calls for a run must prove its lease; else only a
-    /// wrong proof is refused, because workers of earlier versions send none.
+    /// Whether only workers registered by heartbeats get runs, and calls for a run must prove its lease. Otherwise only
+    /// a wrong proof is refused, because workers of earlier versions send no proof.
     pub requires_proofs: bool,
     /// Storage of the records of calls.
     pub audit: Audit,
 }
 
-/// How long records of calls are kept, and where else they go.
+/// How long records of calls are kept, and their additional destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
-    /// Their life.
+    /// Longest time for which records are kept.
     pub kept_for: Duration,
-    /// Their largest number.
+    /// Largest number of records.
     pub kept: u32,
-    /// A file that gets each of them as a line.
+    /// A file that gets each record as a line.
     pub file: Option<PathBuf>,
 }
 
-/// Which workers take runs. Decides how long settings stay in force that no worker has any more.
+/// The workers that may take runs. Decides how long settings that no worker has any more stay in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// The only worker is in this process: its settings are in force at once, and nothing is queued before it
+    /// The only worker is in this process: its settings are in force at once, and nothing is queued before the worker
     /// has reported them.
     Own,
     /// Others, one after the other.
@@ -185,7 +185,7 @@ pub enum RunError {
         "another process has the id {id:?} and is alive; give each member an `id` of its own, or stop the other one"
     )]
     IdInUse {
-        /// The id.
+        /// The id of the member.
         id: String,
     },
 }

@@ -1,23 +1,24 @@
-//! The scheduler's bookkeeping of tasks and views, and of which task is due; without IO.
+//! Tracks tasks and views, and decides which task is due; without IO.
 //!
 //! Invariants:
-//! * an input is taken only while each view of its task has a snapshot, which [`CompleteInput`] enforces; a
-//!   trigger waits for that, however the task became incomplete, and stays until an input was taken for it;
+//! * an input is taken only while each view of its task has a snapshot, which [`CompleteInput`] enforces; a trigger
+//!   waits for a complete input, however the task became incomplete, and stays until an input was taken for that
+//!   trigger;
 //! * a view keeps its snapshot while any task uses it, also when its only user changes within one
 //!   [`Planner::reconcile`] and when a delta does not fit;
 //! * a change of a view that has a snapshot triggers if the task's condition requires it, also while the task
 //!   waits for another view; a tick of its schedule does the same;
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends everything
 //!   again costs no run;
-//! * the first complete input of a task that exists at the beginning is a trigger, even if the task has no
-//!   view. The first complete input of a later task is not a trigger, because its creator has requested the run
-//!   that it wants (docs/rest.md#creating-a-task, #updating-a-task). The same holds for a task of the beginning
-//!   with a requested apply;
+//! * the first complete input of a task that exists at the beginning is a trigger, even if the task has no view. The
+//!   first complete input of a later task is not a trigger, because the creator of the task has requested the wanted
+//!   run (docs/rest.md#creating-a-task, #updating-a-task). The same holds for a task of the beginning with a requested
+//!   apply;
 //! * changes of a task that is being created are kept until it is created. If the run of its creation was
 //!   queued by an earlier leader, something may have changed since, so its first complete input is kept as a
 //!   change as well;
-//! * a trigger counts until the input has been frozen: a caller that takes a due task and fails to freeze its
-//!   input gives it back with [`Planner::postpone`]. A caller that fails to store it keeps the frozen input;
+//! * a trigger counts until the input has been frozen: a caller that takes a due task and fails to freeze its input
+//!   gives it back with [`Planner::postpone`]. A caller that fails to store the frozen input keeps it;
 //! * a task that a guard blocks is examined again when its input changes, or when the store reports that it is
 //!   no longer blocked;
 //! * a key that cannot be read has the value that the task applied last. The leader reads that from the store
@@ -86,7 +87,7 @@ pub(crate) struct Planner {
 }
 
 impl Planner {
-    /// A planner for the enabled ones of these tasks, in which requests wait for ever, and inputs for no reads.
+    /// Makes a planner for the enabled tasks among `tasks`. Requests have no deadline, and inputs wait for no reads.
     pub(crate) fn new<'a>(tasks: impl IntoIterator<Item = &'a TaskSpec>) -> Self {
         let mut planner = Self {
             tasks: BTreeMap::new(),
@@ -144,7 +145,7 @@ impl Planner {
         let has_names = view.source.item_kind() == ItemKind::Services;
         let known = view.snapshot.as_ref().filter(|_| has_names);
         let gets_other_names = known.is_some_and(|known| known.gets_other_keys(&delta));
-        // A full snapshot may come from another watcher; it is compared with the one at hand.
+        // A full snapshot may come from another watcher; it is compared with the known snapshot.
         let before = match delta.base {
             None => view.snapshot.take(),
             Some(_) => None,
@@ -276,7 +277,7 @@ impl Planner {
         due
     }
 
-    /// Other settings are in force for the tasks that use them: they are to run with these, and are not buffered.
+    /// New settings are in force: the tasks that use these settings run with them, without a buffer period.
     pub(crate) fn settings_changed(
         &mut self,
         now: Duration,

@@ -31,7 +31,7 @@ pub(crate) struct RunSpans {
 pub(crate) struct EndedLease<'a> {
     /// `None` if the lease was taken back.
     pub(crate) lease: Option<(LeaseEpoch, &'a WorkerId)>,
-    /// Time since it was acquired, if it is known.
+    /// Time since the lock was acquired, if known.
     pub(crate) held_for: Option<Duration>,
     /// Name of the outcome.
     pub(crate) outcome: &'static str,
@@ -92,7 +92,7 @@ impl RunSpans {
         let own = || self.traces.begin(Some(context.trace));
         let lease = match ended.lease {
             Some((epoch, _holder)) => context.of_lease(epoch),
-            // Its worker does not report it any more.
+            // The worker no longer reports the attempt.
             None => own().unwrap_or(context),
         };
         let held_for = ended

@@ -68,7 +68,7 @@ pub struct Scheduler {
     refusals: Refusals,
     proofs: LeaseProofs,
     outgoing: Option<mpsc::Receiver<Hint>>,
-    /// Grants on their way, which must not end with the call that requested them.
+    /// Grants under way, which must not end with the calls that requested them.
     grants: TaskTracker,
     health: HealthSwitch,
     started: Instant,
@@ -77,8 +77,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Takes back leases of the dead, if this process has the store for itself, becomes a member, which takes
-    /// up to [`Options::leadership`] if its id was in use a moment ago, and, if it leads, brings the stored tasks
+    /// Takes back leases of dead processes if this process has the store for itself, and becomes a member, which takes
+    /// up to [`Options::leadership`] if its id was in use a moment ago. If this process leads, brings the stored tasks
     /// in line with the configuration. After this the endpoints may be served. Safe to cancel.
     pub async fn prepare(
         mut options: Options,
@@ -146,7 +146,7 @@ impl Scheduler {
         options.tasks = Vec::new();
         let registered = if options.mode == Mode::OnRequest {
             let registered = own.register_for_good().await;
-            // That may have taken longer than a lease.
+            // Becoming a member may have taken longer than a lease.
             first = join(&*store, &options.member, options.leadership).await?;
             registered
         } else {
@@ -185,7 +185,7 @@ impl Scheduler {
         };
         if first.leadership.mine {
             match leader.take_over_tasks(first.leadership.epoch).await {
-                // If another replica has taken over, that one does the work.
+                // If another replica has taken over, that replica does the work.
                 Ok(_) | Err(LeaderError::Deposed { .. }) => {}
                 Err(LeaderError::Store(error)) => return Err(RunError::Prepare(error)),
             }

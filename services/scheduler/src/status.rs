@@ -7,7 +7,7 @@ use cts_core::Chain;
 use cts_store::{InOutage as _, LeaseError, StoreError};
 use tonic::Status;
 
-/// Turns errors of the store into statuses. (Both types are of other crates, so `From` cannot be implemented.)
+/// Turns errors of the store into statuses. (Both types belong to other crates, so `From` cannot be implemented.)
 pub(crate) trait OrStatus<T> {
     fn or_status(self) -> Result<T, Status>;
 }

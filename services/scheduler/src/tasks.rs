@@ -1,8 +1,8 @@
 //! Calls on tasks: create, change, replace and delete (docs/rest.md#creating-a-task and the sections after it).
 //!
-//! Any replica handles such a call: checks the request, writes the change and the request of a run in one
-//! transaction, and waits for the end of that run; the leader carries the request out, a worker the run. So the
-//! work goes on when one of them dies, and calls on different tasks share nothing.
+//! Any replica handles such a call: checks the request, writes the change and the request of a run in one transaction,
+//! and waits for the end of that run. The leader carries out the request, a worker the run. So the work continues when
+//! one of these processes dies, and calls on different tasks share nothing.
 //!
 //! A task that the API creates is stored in the phase `creating`, which no list shows, together with the request of
 //! its run. The leader waits at most a minute for the views of the task, freezes the newest input and queues the run.
@@ -45,10 +45,10 @@ use crate::notifier::Notifier;
 use crate::tasks::modules::{Modules, NamedBy};
 use crate::tasks::reader::TaskReader;
 
-/// Pauses before a task is stored under a name that another creation has had until now.
+/// Pauses before a task is stored under a name that another creation occupied until now.
 const NAME_RETRIES: Backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
 
-/// Declarations that are read at the same time. One with loops may take a processor for a second.
+/// Most declarations that are read at the same time. A declaration with loops may take a processor for a second.
 pub(crate) const READINGS: usize = 2;
 
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub(crate) struct TaskCommands {
     pub(crate) reader: TaskReader,
     /// Permits to read a declaration, [`READINGS`].
     pub(crate) readings: Arc<Semaphore>,
-    /// The caller for whom they work, for the log; `None` before a call.
+    /// The caller of these commands, for the log; `None` before a call.
     pub(crate) requested_by: Option<Arc<str>>,
     /// Ends all waiting.
     pub(crate) shutdown: CancellationToken,
@@ -98,7 +98,7 @@ pub(crate) struct Done {
 }
 
 impl TaskCommands {
-    /// Creates a task once a run of it has succeeded, or inspects it.
+    /// Creates a task once its run has succeeded, or inspects the task.
     pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, TaskRefusal> {
         // A name in use is reported before anything else (docs/rest.md#creating-a-task).
         if let Ok(name) = draft.name.parse::<TaskName>()
@@ -142,7 +142,7 @@ impl TaskCommands {
             RunEnd::Held(reason) => Err(TaskRefusal::RunFailed(reason)),
             RunEnd::Failed(refusal) => Err(refusal),
         };
-        // No other call waits for it, and its name is free again.
+        // No other call waits for the run, and the name of the task is free again.
         self.store.drop_draft(name, new.run).await?;
         self.notifier.tasks_changed();
         let plan = ended?;
@@ -154,7 +154,7 @@ impl TaskCommands {
         })
     }
 
-    /// Stores a task that is to be created, after others that are being created under its name.
+    /// Stores a new task, after other creations under the same name have ended.
     async fn begin(&self, new: &NewTask) -> Result<(), TaskRefusal> {
         let name = new.spec.name();
         let mut pauses = NAME_RETRIES.pauses(fastrand::f64);
@@ -171,7 +171,7 @@ impl TaskCommands {
         }
     }
 
-    /// Puts another declaration in the place of a task's, and `releases` what its guards hold if that is set.
+    /// Replaces the declaration of a task, and releases what its guards hold if `releases` is set.
     pub(crate) async fn replace(
         &self,
         name: &TaskName,
@@ -221,8 +221,8 @@ impl TaskCommands {
         self.change(name, change).await
     }
 
-    /// Releases a task that a guard blocks, unless more is lost than the caller has `seen`. Returns the losses
-    /// for which it was blocked.
+    /// Releases a task that a guard blocks, unless the losses exceed those that the caller has `seen`. Returns the
+    /// losses for which the task was blocked.
     pub(crate) async fn release(
         &self,
         name: &TaskName,
@@ -283,7 +283,7 @@ impl TaskCommands {
     }
 }
 
-/// A task that is not stored, as it would be.
+/// A task of the API as it would be stored.
 fn of_the_api(spec: TaskSpec) -> StoredTask {
     StoredTask {
         spec,

@@ -1,8 +1,8 @@
-//! The term of a leader: which epoch its writes name, until another process leads.
+//! The term of a leader: the epoch that its writes name, until another process leads.
 //!
-//! A term outlives an epoch. After a write whose outcome is not known, and when the database was away longer
-//! than the lease, the leader goes on with the next epoch, if no other process has led in between: the planner,
-//! its subscriptions and its explanations stay.
+//! A term outlives an epoch. After a write whose outcome is unknown, or if the database was away longer than the lease,
+//! the leader continues with the next epoch, if no other process has led in between: the planner, its subscriptions and
+//! its explanations stay.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl Term {
         self.0.epoch.subscribe()
     }
 
-    /// Nothing names `epoch` any more: it is over, or a write that named it may still happen. The leader
-    /// election asks for the next one.
+    /// Stops the use of `epoch`: the epoch is over, or a write that named it may still take effect. The leader election
+    /// then requests the next epoch.
     pub(crate) fn end(&self, epoch: LeaderEpoch) {
         let ends = self.0.epoch.send_if_modified(|current| {
             let ends = *current == Some(epoch);

@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 use crate::liveness::FORGOTTEN_AFTER;
 
-/// A run that has been due for so long should have been taken.
+/// A run that is due for this time should have been taken.
 pub(crate) const UNSCHEDULABLE_AFTER: Duration = Duration::from_secs(5);
 
 /// Time between two polls.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// A free worker that fits and does not take a run for so long is not well.
+/// A suitable free worker that takes no run for this time is unhealthy.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 
 /// Time before an unchanged reason is logged again.
@@ -42,13 +42,13 @@ pub(crate) fn reason(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<Stri
     }
 }
 
-/// Warns of runs that no worker takes; on the leader alone, so that it is one warning in a cluster.
+/// Warns of runs that no worker takes. Only the leader warns, so that a cluster logs one warning.
 #[derive(Debug)]
 pub(crate) struct Unschedulable {
     store: Arc<dyn Store>,
     /// Id of this replica.
     member: String,
-    /// A leader that was silent for so long counts as gone.
+    /// A leader that was silent for this time counts as gone.
     leadership: Duration,
     /// Since when there has always been a due run.
     due_since: Option<Instant>,

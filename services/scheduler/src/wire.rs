@@ -13,7 +13,7 @@ use tonic::Status;
 
 pub(crate) use self::audit::audit_record_to_wire;
 
-/// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
+/// A run for the wire. Errors that were stored with a larger limit are cut, so that the run fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     let waited = record.started_at.map(|at| at - record.created_at);
     let phase = record
@@ -61,7 +61,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     }
 }
 
-/// The tasks that the caller of a request may know of, by the patterns in the request.
+/// The tasks that the caller of a request may see, by the patterns in the request.
 pub(crate) fn visible_tasks(patterns: Vec<String>) -> Result<TaskPatterns, Status> {
     let patterns = TaskPatterns::new(patterns);
     patterns.map_err(|error| Status::invalid_argument(error.to_string()))
@@ -77,8 +77,7 @@ fn with_queue(details: RunDetails, waited: Option<TimeDelta>) -> proto::RunDetai
     details
 }
 
-/// A run that was requested and is not stored yet, because its input is not complete, or never will be, because
-/// it was refused.
+/// Converts a requested run that is not stored, because its input is not complete or because the request was refused.
 pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
     let (status, waiting_for) = match &request.refused {
         None => (RunStatus::Queued, "the data of all views of its task"),

@@ -36,7 +36,7 @@ impl ChangeTraces {
         Self::new(Traces::off())
     }
 
-    /// Consul's answer of the moment `answered` has changed the view, which now has so many items.
+    /// Consul's answer at `answered` has changed the view, which now has `items` items.
     pub(crate) fn changed(
         &self,
         view: &ViewId,

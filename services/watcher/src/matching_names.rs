@@ -1,4 +1,4 @@
-//! The names in the catalog that match an expression: chosen from one view of all names, which is shared.
+//! The names in the catalog that match an expression: selected from one shared view of all names.
 
 use cts_consul::ReadRequests;
 use cts_core::{CatalogServicesView, Item, ItemKey, Regexp, View, ViewSnapshot};

@@ -1,5 +1,5 @@
-//! The instances of all services whose names match an expression: one view of the names, and one of the
-//! instances of each name that matches. The view shows nothing before each of them has answered.
+//! The instances of all services whose names match an expression: one view of the names, and one view of the instances
+//! of each matching name. The view shows nothing before each of them has answered.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +19,11 @@ use crate::matching_names::{all_names, compiled, matching, refuse};
 use crate::state::{Failure, StateSender, ViewState};
 use crate::views::{FollowedView, Source, Views};
 
-/// Changes gather after each update of the view, for so many times as long as the update took.
+/// Pause after an update of the view, as a multiple of its duration, so that changes are batched.
 const PAUSE: u32 = 4;
 
-/// A requested read takes along the instances of this many services. Of more, only those of new names.
+/// Most services whose instances a requested read reads along. With more services, only instances of new names are read
+/// along.
 const READ_ALONG: usize = 64;
 
 /// Keeps `state` up to date until it is dropped, or until the watcher stops.
@@ -89,18 +90,18 @@ struct Combination<'a> {
     taken: u64,
     reading: Option<Reading>,
     members: BTreeMap<String, Member>,
-    /// One per member, and the streams of members that have just gone.
+    /// One stream per member, and the streams of members that were just removed.
     changes: SelectAll<Abortable<BoxStream<'static, String>>>,
     /// Names whose instances are not known yet.
     waiting: BTreeSet<String>,
     failing: BTreeMap<String, (Arc<Failure>, Option<Instant>)>,
-    /// All instances that are known.
+    /// All known instances.
     items: BTreeMap<ItemKey, Item>,
     /// `items` may differ from the items that are shown.
     changed: bool,
 }
 
-/// One of the services.
+/// A service with a matching name.
 struct Member {
     followed: Arc<FollowedView>,
     /// The snapshot of it that is in the combination.
@@ -201,7 +202,7 @@ impl Combination<'_> {
         let (changes, handle) = stream::abortable(changes.boxed());
         self.changes.push(changes);
         self.waiting.insert(name.to_owned());
-        // Another view may have followed the service for long.
+        // Another view may have followed the service for a long time.
         if let Some(reading) = &mut self.reading {
             let number = followed.request_read(false);
             reading.members.insert(name.to_owned(), number);
@@ -280,7 +281,7 @@ impl Combination<'_> {
         });
     }
 
-    /// Ends the requested read if everything that it takes was read and is shown.
+    /// Ends the requested read if all its parts were read and are shown.
     fn end_reading(&mut self, state: &StateSender) {
         let names_are_read = |reading: &Reading| {
             // A change that is not taken up yet does not count.

@@ -16,7 +16,7 @@ struct Census {
     current: u64,
     failing: u64,
     without_data: u64,
-    /// Since the last answer to the view that has had none for longest, among failing ones.
+    /// Time since the last answer, of the failing view whose last answer is the oldest.
     staleness: Duration,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cts_core::{Clock, Reachability, ViewId};
 
-/// From then on an outage is an error in the log: the original gives up a view then.
+/// After this time an outage is an error in the log: the original gives up a view at this time.
 pub(crate) const LONG: Duration = Duration::from_mins(10);
 
 /// Whether Consul can be reached. Shared by all views, so that an outage is in the log once.
@@ -16,7 +16,7 @@ pub(crate) const LONG: Duration = Duration::from_mins(10);
 pub(crate) struct ConsulOutage {
     consul: Reachability,
     views: Mutex<FailingViews>,
-    /// The outage is in the log as a long one.
+    /// Whether the log has the outage as a long outage.
     is_long: AtomicBool,
 }
 
@@ -66,7 +66,7 @@ impl ConsulOutage {
         }
     }
 
-    /// Returns whether the outage has to be logged as a long one.
+    /// Returns whether the outage has to be logged as a long outage.
     pub(crate) fn begin_long(&self) -> bool {
         !self.is_long.swap(true, Ordering::Relaxed)
     }

@@ -17,7 +17,7 @@ impl Views {
     pub(crate) async fn work(self, source: Source, requests: ReadRequests, state: StateSender) {
         match source {
             Source::View(View::Services(view)) => {
-                // Boxed, so that it is in no view of another kind.
+                // Boxed, so that views of other kinds do not contain this future.
                 Box::pin(matching_services::combine(&self, view, &requests, state)).await;
             }
             Source::View(View::CatalogServices(view)) if !view.regexp.is_empty() => {

@@ -35,7 +35,7 @@ pub(crate) struct Publisher {
     outage: Arc<ConsulOutage>,
     /// The present row of failures is a part of a long outage.
     in_outage: bool,
-    /// A warning was logged, and Consul still says so.
+    /// Whether a warning was logged and the rights are still missing.
     lost_rights: bool,
     /// Items that vanish when Consul begins to filter stay in the view.
     hold_filtered: bool,
@@ -197,7 +197,7 @@ impl Publisher {
             _ => None,
         };
         if error.is_outage() {
-            // All views share the line about it.
+            // All views share the log line about the outage.
             let reason = excerpt(&error.plain_reason(), MESSAGE_SHOWN);
             self.outage.fails(&self.id, reason, failing_for);
             tracing::debug!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
@@ -241,7 +241,7 @@ impl Drop for Publisher {
     }
 }
 
-/// The items in module order; unchanged ones are shared with `known`.
+/// The items in module order; unchanged items are shared with `known`.
 fn sharing(known: Option<&ViewSnapshot>, items: Vec<Item>) -> BTreeMap<ItemKey, Item> {
     let items = items.into_iter().map(|item| {
         let key = item.key();
@@ -254,7 +254,7 @@ fn sharing(known: Option<&ViewSnapshot>, items: Vec<Item>) -> BTreeMap<ItemKey, 
     items.collect()
 }
 
-/// Adds the last known form of instances that cannot be understood now; returns the number of added ones.
+/// Adds the last known form of instances that are unreadable now; returns the number of added instances.
 fn kept(
     known: Option<&ViewSnapshot>,
     unreadable: &[UnreadableInstance],

@@ -22,7 +22,7 @@ pub(crate) struct ViewState {
     pub(crate) failure: Option<Arc<Failure>>,
     /// When Consul answered last. Its change alone wakes no subscriber.
     pub(crate) answered: Option<Instant>,
-    /// The span of the change that led to the snapshot; `None` for the first one, and without tracing.
+    /// The span of the change that led to the snapshot; `None` for the first snapshot, and without tracing.
     pub(crate) trace: Option<TraceContext>,
     /// Number of the newest requested read that the state stands for.
     pub(crate) read: u64,

@@ -1,4 +1,4 @@
-//! One subscriber: its requests in, its messages out.
+//! One subscriber: its requests and its messages.
 //!
 //! Everything happens while the response stream is polled, that is while the connection can take a message.
 //! Until then the views' states only replace each other, so the messages always lead from the subscriber's
@@ -22,8 +22,8 @@ use self::requested_reads::RequestedReads;
 use self::subscription::{Messages, Terms, ViewEnded, updates};
 use crate::views::Views;
 
-/// The messages for a subscriber that sends `requests`. A subscriber that has said all it wants to say
-/// goes on receiving. Dropping the stream frees everything.
+/// The messages for a subscriber that sends `requests`. If the subscriber ends its requests, it continues to receive.
+/// Dropping the stream frees everything.
 pub(crate) fn responses(
     views: Views,
     requests: impl Stream<Item = Result<WatchRequest, Status>> + Send + Unpin + 'static,
@@ -48,7 +48,7 @@ struct Subscriber<R> {
     /// `None` when the subscriber has closed its side.
     requests: Option<R>,
     active: HashMap<ViewId, Active>,
-    /// One per active subscription, and the streams of subscriptions that were just ended.
+    /// One stream per active subscription, and the streams of subscriptions that were just ended.
     changes: SelectAll<Abortable<BoxStream<'static, Result<Messages, ViewEnded>>>>,
     /// Messages that belong together, to be sent before anything else is looked at.
     outgoing: VecDeque<WatchResponse>,

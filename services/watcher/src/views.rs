@@ -1,9 +1,9 @@
 //! All followed views.
 //!
 //! A [`FollowedView`] is owned by its subscribers; this map has only weak references. Some time after its last
-//! subscriber has dropped it, its poller is cancelled and its entry goes. So a subscriber that comes back soon
-//! finds everything there. A subscriber that comes at that very moment finds the weak entry dead and starts a
-//! new poller; the end of the old one then leaves the new entry alone.
+//! subscriber has dropped it, its poller is cancelled and its entry goes. So a subscriber that comes back soon finds
+//! the view with its data. A subscriber that comes at that very moment finds the weak entry dead and starts a new
+//! poller; the end of the old poller then leaves the new entry alone.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -130,7 +130,7 @@ impl Views {
             async move {
                 let id = source.id();
                 tracing::debug!(view.id = %id, "following a view");
-                // Boxed: `run_until_cancelled` holds a future twice, and each of thousands of views has one.
+                // Boxed: `run_until_cancelled` holds a future twice, and each of thousands of views has such a future.
                 let work = Box::pin(views.work(source, requests, sender));
                 let _cancelled = ended.run_until_cancelled(work).await;
                 tracing::debug!(view.id = %id, "no longer following a view");
@@ -201,8 +201,8 @@ impl FollowedView {
         self.state.borrow().clone()
     }
 
-    /// Asks for a read that begins from now on, with `gather` after a while for further requests. Returns the number of
-    /// the request, which [`ViewState::read`] reaches.
+    /// Requests a read that begins after this call, with `gather` after a while for further requests. Returns the
+    /// number of the request, which [`ViewState::read`] reaches.
     pub(crate) fn request_read(&self, gather: bool) -> u64 {
         self.requests.request(gather)
     }
@@ -221,7 +221,7 @@ impl SubscribedView {
         self.views.0.metrics.sent(answered, now);
     }
 
-    /// Asks for reads of the view.
+    /// Requests reads of the view.
     pub(crate) fn requests(&self) -> ReadRequests {
         let view = self.view.as_ref();
         view.map(|view| view.requests.clone()).unwrap_or_default()

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct WatchOptions {
     /// How long a view without subscribers is followed: a scheduler that has lost its stream comes back sooner.
     pub linger: Duration,
-    /// Items that vanish from a view when Consul begins to filter its answers by the rights of the token stay
-    /// in the view until Consul shows them, or everything.
+    /// Items that vanish from a view when Consul begins to filter its answers by the rights of the token stay in the
+    /// view until Consul shows these items, or stops filtering.
     pub hold_filtered: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One attempt: from the frozen input to the applied module, or to its plan.
+//! One attempt: from the frozen input to the applied module, or to the plan.
 
 pub(crate) mod attempt_error;
 pub(crate) mod attempt_report;
@@ -233,12 +233,12 @@ async fn try_attempt(
     Ok(outcome)
 }
 
-/// An attempt with everything that it needs before its driver begins.
+/// An attempt with all its prerequisites, before its driver begins.
 struct Ready<'r> {
     run: &'r LeasedRun,
     kind: RunKind,
     input: RunInput,
-    /// The bundle that the module is in, if it comes as one.
+    /// The bundle that contains the module, if the module comes as a bundle.
     bundle: Option<&'r UnpackedBundle>,
     /// Settings with the values of dynamic arguments.
     settings: Arc<RenderSettings>,

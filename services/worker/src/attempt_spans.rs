@@ -11,7 +11,7 @@ use cts_terraform::{OutputLine, OutputSink, Step};
 use opentelemetry::KeyValue;
 use parking_lot::Mutex;
 
-/// Spans that are kept of one attempt.
+/// Most spans that are kept of one attempt.
 const MOST: usize = 256;
 
 /// Collects the spans of one attempt.
@@ -43,7 +43,7 @@ pub(crate) struct EndedAttempt<'a> {
 }
 
 impl AttemptSpans {
-    /// Begins the attempt under the span of its lease; collects nothing without one.
+    /// Begins the attempt under the span of its lease; without a span nothing is collected.
     pub(crate) fn begin(traces: &Traces, lease: Option<TraceContext>) -> Self {
         let begin = |lease: TraceContext| {
             Some(Begun {
@@ -72,7 +72,7 @@ impl AttemptSpans {
         self.begun.map(|begun| begun.attempt)
     }
 
-    /// A part of the attempt ends now, which took so long.
+    /// A part of the attempt ends now, after `took`.
     pub(crate) fn ended(&self, name: &'static str, took: Duration) {
         let Some((begun, now)) = self.begun.zip(self.traces.now()) else {
             return;
@@ -99,8 +99,8 @@ impl AttemptSpans {
         })
     }
 
-    /// Exports the spans if the scheduler keeps their trace. One that does not decide leaves it to the sampling rate,
-    /// and to whether the attempt has failed.
+    /// Exports the spans if the scheduler keeps their trace. If the scheduler does not decide, the sampling rate and
+    /// the failure of the attempt do.
     pub(crate) fn export(&self, keep: Option<bool>, ended: EndedAttempt<'_>) {
         let Some((begun, now)) = self.begun.zip(self.traces.now()) else {
             return;

@@ -16,8 +16,8 @@ use tonic::{Code, Status};
 pub(crate) const RETRIES: Backoff =
     Backoff::new(Duration::from_millis(50), Duration::from_secs(1)).with_jitter(1.0);
 
-/// Whether no scheduler was reached, or its database did not answer. The schedulers, and the connections to them, log
-/// such an outage.
+/// Whether the call failed because no scheduler was reached, or because its database did not answer. The schedulers,
+/// and the connections to them, log such an outage.
 pub(crate) fn is_outage(status: &Status) -> bool {
     status.source().is_some()
         || matches!(
@@ -26,8 +26,8 @@ pub(crate) fn is_outage(status: &Status) -> bool {
         )
 }
 
-/// Whether another try may succeed: no scheduler was reached, its database did not answer, or the outcome of
-/// the call is not known.
+/// Whether a retry may succeed: no scheduler was reached, its database did not answer, or the outcome of the call is
+/// unknown.
 pub(crate) fn is_worth_another_try(status: &Status) -> bool {
     matches!(
         status.code(),

@@ -9,11 +9,11 @@ pub(crate) struct Ended {
     pub(crate) outcome: AttemptOutcome,
     /// Whether a further attempt would fail in the same way.
     pub(crate) is_final: bool,
-    /// The side that is at fault if it failed before Terraform had started.
+    /// The side at fault, if the attempt failed before Terraform started.
     pub(crate) early_failure: Option<EarlyFailure>,
     /// Details of the attempt, if its secrets were known.
     pub(crate) details: Option<RunDetails>,
-    /// The state of its task, if Terraform may have changed it.
+    /// The state of the task, if Terraform may have changed it.
     pub(crate) state: Option<TerraformState>,
 }
 

@@ -103,7 +103,7 @@ pub(crate) async fn execute(run: Box<LeasedRun>, stop: &CancellationToken) {
     Box::pin(run.keep_until_reported(report, stop)).await;
 }
 
-/// Says that a run that takes long goes on.
+/// Logs that a long run continues.
 fn log_still_running(run: &LeasedRun) {
     tracing::info!(
         task_name = run.lease.task_name,
@@ -133,8 +133,8 @@ fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {
     }
 }
 
-/// A grant came too late to be used. Unless a scheduler says that it is over, it is given back at once, so
-/// that the run need not wait for its end.
+/// A grant came too late to be used. Unless a scheduler reports that the lease is over, the lease is given back at
+/// once, so that the run need not wait for its expiry.
 async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &CancellationToken) {
     let (task_name, id) = (&run.lease.task_name, run.lease.run);
     if end == LeaseEnd::Refused {
@@ -156,10 +156,9 @@ async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &C
 /// The report for an attempt that has ended with `outcome`; `lost` is how its lease was lost before the end.
 /// Terraform is gone in any case, and the scheduler refuses the report if another attempt has begun.
 ///
-/// A finished change is reported, so that it is not done twice. A run that was stopped because no scheduler
-/// renewed its lease goes back to the queue and does not count. A run that was stopped because this process
-/// stood still is taken back by the scheduler and counts, because it may be the run that makes workers stand
-/// still.
+/// A finished change is reported, so that it is not done twice. A run that was stopped because no scheduler renewed its
+/// lease goes back to the queue and does not count. A run that was stopped because this process stood still is taken
+/// back by the scheduler and counts, because the run itself may make workers stand still.
 fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<AttemptOutcome> {
     match (lost, &outcome) {
         (Some(LeaseEnd::Refused), _) => None,

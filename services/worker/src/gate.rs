@@ -32,13 +32,13 @@ pub trait PendingApproval: Send + Sync + fmt::Debug {
     /// The name of the condition for people, as the end of "it waits for …".
     fn name(&self) -> String;
 
-    /// Returns when the condition has come, or when it is certain that it never will.
+    /// Returns once the condition has come; fails once it is certain that the condition never comes.
     ///
     /// # Cancellation
     /// May be dropped and called again; a condition that came is not lost.
     async fn came(&self) -> Result<(), Rejected>;
 
-    /// Gives the condition up: it must have no effect afterwards, unless the run waits for it on another worker.
+    /// Gives up the condition, which must have no effect afterwards, unless the run waits for it on another worker.
     /// Called at most once, also after the condition has come, but not after it has lapsed.
     async fn give_up(&self, why: GivenUp);
 }
@@ -52,7 +52,7 @@ pub enum GivenUp {
     HandedOver,
 }
 
-/// The condition will not come: it was refused, say, or it took too long.
+/// The condition never comes, for example because it was refused or took too long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Rejected {

@@ -1,4 +1,4 @@
-//! The health of a worker, as its own check finds it.
+//! The health of a worker, by its own check.
 
 use cts_core::WorkerProblem;
 use tokio::sync::{Mutex, watch};
@@ -7,7 +7,7 @@ use tokio::sync::{Mutex, watch};
 #[derive(Debug)]
 pub(crate) struct Health {
     pub(crate) problem: watch::Sender<Option<WorkerProblem>>,
-    /// Held during a check: attempts that fail at the same time share one.
+    /// Held during a check: attempts that fail at the same time share a check.
     pub(crate) checking: Mutex<()>,
 }
 

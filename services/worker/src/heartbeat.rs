@@ -1,4 +1,4 @@
-//! Heartbeats: keep this worker registered. Their answers say whether it is to drain.
+//! Heartbeats: keep this worker registered. The answers report whether the worker is to drain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,7 @@ pub(crate) async fn heartbeat(
         tokio::select! {
             () = ended.cancelled() => {}
             () = tokio::time::sleep(pause) => {}
-            // So that a run that waits shows the reason.
+            // An early heartbeat lets a waiting run show the reason.
             Ok(()) = health.changed() => {}
             // A drain is reported at once, so that no run is granted any more.
             () = shutdown.drain.cancelled(), if !reported_draining => {}
@@ -115,8 +115,8 @@ pub(crate) async fn heartbeat(
     }
 }
 
-/// A heartbeat that a scheduler refuses, as when the id belongs to another process, is a problem of its own: the worker
-/// gets no runs. Schedulers, and the connections to them, log an outage.
+/// A heartbeat that a scheduler refuses, for example because the id belongs to another process, is a separate problem:
+/// the worker gets no runs. Schedulers, and the connections to them, log an outage.
 fn log_refusal(refusals: &mut Outage, error: &Status) {
     if is_outage(error) {
         tracing::debug!(error = %CallFailure(error), "a heartbeat did not reach the scheduler");
@@ -167,8 +167,8 @@ async fn report_journal(
     true
 }
 
-/// Sends the last attempt at each task for this start of a leader, unless they were sent for it. Returns whether nothing
-/// is left to send. Nobody waits for them.
+/// Sends the last attempt at each task for this start of a leader, unless these attempts were already sent for that
+/// start. Returns whether nothing is left to send. Nothing waits for these reports.
 async fn report_attempts(
     shared: &Shared,
     draining: bool,
@@ -200,7 +200,7 @@ async fn report_attempts(
     true
 }
 
-/// The key that a scheduler has answered with, if it keeps one for the cluster.
+/// The key in the answer of a scheduler, if the scheduler keeps a key for the cluster.
 fn cluster_key(answer: &[u8]) -> Option<ClusterKey> {
     if answer.is_empty() {
         return None;

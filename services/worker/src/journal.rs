@@ -1,12 +1,12 @@
 //! The journal: the runs that this worker has begun, kept on its disk.
 //!
-//! A failover of the scheduler's database may lose the last commits, and with them the grant of a run. So the
-//! begin of each attempt that may change something is on the disk before Terraform is started, and its end is
-//! noted once a scheduler has confirmed it. On a new timeline of the database the worker reports the last
-//! attempt at each task.
+//! A failover of the scheduler's database may lose the last commits, and with them the grant of a run. Therefore the
+//! begin of each attempt that may change something is on the disk before Terraform starts, and its end is noted once a
+//! scheduler has confirmed the end. On a new timeline of the database the worker reports the last attempt at each task.
 //!
-//! A restore of the database may keep its timeline, and lose more. So each leader that begins gets the last attempts as well,
-//! in parts, while the work goes on. It compares them with its runs; nobody vouches for anything by that.
+//! A restore of the database may keep its timeline, and lose more. Therefore each leader gets the last attempts when it
+//! begins, too, in parts, in parallel with other work. The leader compares these attempts with its runs; the reports
+//! vouch for nothing.
 //!
 //! Each line has a checksum and describes a life of the worker, a begin or an end.
 //!
@@ -44,7 +44,7 @@ const LINES_BEYOND: usize = 1_000;
 /// Bytes of an entry on the wire in addition to the name of its task, about.
 const ENTRY_BYTES: usize = 160;
 
-/// Most entries of a part that is compared, so that one transaction of the scheduler is short.
+/// Most entries in one part of the comparison, so that one transaction of the scheduler is short.
 const COMPARED_AT_ONCE: usize = 500;
 
 /// Shared by all slots. Calls block on the disk unless their documentation says otherwise.
@@ -61,7 +61,7 @@ pub(crate) struct Journal {
 /// The report of the journal for a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalReport {
-    /// In order.
+    /// Parts of the journal, in order.
     pub(crate) parts: Vec<JournalPart>,
     /// The number of attempts that had begun.
     pub(crate) begun: u64,
@@ -70,7 +70,7 @@ pub(crate) struct JournalReport {
 impl Journal {
     /// Reads the journal of earlier lives in `directory`, and begins the journal of this life.
     ///
-    /// Unless it `syncs`, entries survive the end of the process and not that of the machine.
+    /// Unless `syncs` is set, entries survive the end of the process, but not the end of the machine.
     pub(crate) fn open(directory: &Path, life: &WorkerId, syncs: bool) -> Self {
         let journal = Self {
             directory: directory.to_owned(),
@@ -123,8 +123,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that a scheduler has confirmed the end of an attempt. Nothing depends on whether this reaches
-    /// the disk.
+    /// Notes that a scheduler has confirmed the end of an attempt. No promise depends on whether this line reaches the
+    /// disk.
     pub(crate) fn end(&self, task: &TaskName, run: RunId, epoch: LeaseEpoch, outcome: &str) {
         let mut state = self.lock();
         let line = Line::End {
@@ -144,8 +144,7 @@ impl Journal {
         self.progress().clock = Some((time, asked));
     }
 
-    /// Whether nothing is to be reported for this timeline; true for a timeline without a name. Does not
-    /// block.
+    /// Whether this timeline needs no report; true for a timeline without a name. Does not block.
     pub(crate) fn is_reported(&self, timeline: &str) -> bool {
         timeline.is_empty() || self.progress().is_reported(timeline)
     }
@@ -217,7 +216,7 @@ impl Journal {
         }
     }
 
-    /// Writes a file with only the lines that count, and puts it in place of the one before.
+    /// Writes a new file with only the lines that count, and replaces the old file.
     fn write_anew(&self, state: &mut State) -> io::Result<()> {
         let lines = state.all_lines();
         let text: String = lines.iter().map(Line::to_string).collect();
@@ -239,7 +238,7 @@ impl Journal {
         Ok(())
     }
 
-    /// From now on this life vouches for nothing, and the next life does not vouch for this one.
+    /// From now on this life vouches for nothing, and the next life does not vouch for this life.
     fn fail(&self, state: &mut State, error: &io::Error) {
         state.file = None;
         tracing::warn!(error = %Chain(error), "the journal cannot be written; after a failover of the database every task runs once");

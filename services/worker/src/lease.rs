@@ -1,4 +1,4 @@
-//! Leases that a worker is granted: the right to one attempt at one run, for a limited time.
+//! A lease: the right of a worker to one attempt at one run, for a limited time.
 
 use std::mem;
 use std::time::Duration;
@@ -19,8 +19,7 @@ pub(crate) struct Lease {
     pub(crate) epoch: LeaseEpoch,
     /// Number of this attempt, from 1.
     pub(crate) attempt: u32,
-    /// The kind of the run. A kind that this version does not know makes the attempt fail, so that nothing is
-    /// applied by mistake.
+    /// The kind of the run. An unknown kind makes the attempt fail, so that nothing is applied by mistake.
     pub(crate) kind: Result<RunKind, ConversionError>,
     pub(crate) timeouts: TaskTimeouts,
     pub(crate) time_to_live: Duration,
@@ -29,8 +28,8 @@ pub(crate) struct Lease {
     pub(crate) input: FrozenInput,
     /// The delivery to the receivers of webhooks; `None` from a scheduler of the version before.
     pub(crate) delivery: Option<Delivery>,
-    /// The record of the task's state; `None` from a scheduler of an earlier version. A decision that this
-    /// version does not know makes the attempt fail.
+    /// The record of the task's state; `None` from a scheduler of an earlier version. A decision that this version does
+    /// not know makes the attempt fail.
     pub(crate) state: Result<Option<StateRecord>, ConversionError>,
     /// The span of the lease; `None` without tracing.
     pub(crate) trace: Option<TraceContext>,

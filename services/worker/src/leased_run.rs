@@ -1,10 +1,10 @@
-//! One leased run: its lease, the directory in which Terraform may be at work under it, and the report.
+//! One leased run: its lease, the directory in which Terraform may be at work, and the report.
 //!
 //! * While Terraform may write, the lease is kept as [`LeaseDeadlines`] says: renewed after a third of its
 //!   life, given up after half. Then Terraform is interrupted and is gone before the lease ends (P4).
-//! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler says
-//!   that the lease is over: nothing can write any more, so the lease need not be given up.
-//! * Once Terraform has been started, only a gentle stop ends it as long as time for one is left (P5).
+//! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler reports that
+//!   the lease is over: no process can write any more, so the lease need not be given up.
+//! * Once Terraform has been started, only a gentle stop ends it as long as time for a gentle stop is left (P5).
 //! * A cancelled run gets the order to stop, and keeps its lease for as long as the stop takes.
 //! * If this process cannot act, the guard does; the guard gets every deadline beforehand.
 
@@ -39,7 +39,7 @@ use crate::slots::Slot;
 pub(crate) struct LeasedRun {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lease: Lease,
-    /// The worker takes no new runs, and runs that wait are to wait on another worker.
+    /// The worker takes no new runs, and waiting runs move to another worker.
     pub(crate) drain: CancellationToken,
     /// When the lease arrived.
     pub(crate) acquired: Instant,
@@ -97,7 +97,7 @@ impl LeasedRun {
         }
     }
 
-    /// Environment by which Terraform exports spans of its own, as parts of the attempt; empty unless that is configured.
+    /// Environment by which Terraform exports its own spans, as parts of the attempt; empty unless that is configured.
     pub(crate) fn tracing_environment(&self) -> Vec<(String, String)> {
         let exporter = &self.shared.options.tracing_environment;
         let Some(context) = self.spans.context().filter(|_| !exporter.is_empty()) else {
@@ -112,7 +112,7 @@ impl LeasedRun {
         self.waits.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
-    /// Leaves the slot to another run.
+    /// Gives the slot to another run.
     pub(crate) fn leave_slot(&self) {
         drop(self.lock_slot().take());
     }

@@ -1,10 +1,9 @@
 //! The worker: leases a run, renders its root module, runs Terraform in it, streams the log, renews the lease
 //! and reports the end.
 //!
-//! The worker holds nothing that matters: directories and caches may be lost at any time. Talks to the
-//! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database. From Consul
-//! and Vault it reads only the dynamic values of providers and webhooks. Handlers after an apply are in
-//! `cts-handlers`. Start with [`Worker`].
+//! The worker holds nothing that matters: directories and caches may be lost at any time. The worker uses gRPC clients
+//! for the scheduler and `cts-terraform` for Terraform, and has no database. Consul and Vault are read only for the
+//! dynamic values of providers and webhooks. Handlers after an apply are in `cts-handlers`. Start with [`Worker`].
 #![warn(missing_docs)]
 
 mod attempt;

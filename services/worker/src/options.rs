@@ -25,29 +25,30 @@ use crate::values::{ValueSources, texts_of};
 /// Settings of a worker.
 #[derive(Clone)]
 pub struct Options {
-    /// Registration of the worker; it has as many slots as the record says, at least one.
+    /// Registration of the worker, with its number of slots, at least one.
     pub record: WorkerRecord,
     /// Random bytes by which this life of the process owns the id of the record.
     pub registration: Registration,
     /// Directory that relative task directories are relative to. No other worker may use it.
     pub working_dir: PathBuf,
-    /// Whether the worker keeps a journal in that directory, by which it vouches for tasks after a failover
-    /// of the database.
+    /// Whether the worker keeps a journal in that directory. By the journal the worker vouches for tasks after a
+    /// failover of the database.
     pub keeps_journal: bool,
     /// Whether an attempt waits until its entry in the journal is on the disk. A database on another machine may lose
-    /// commits that were answered; one on this machine loses them with the journal, and then trusts no input.
+    /// confirmed commits; a database on this machine loses them only together with the journal, and then trusts no
+    /// input.
     pub syncs_journal: bool,
-    /// Whether no other worker can have the runs of this one: it takes runs also while its own check fails.
+    /// Whether no other worker can take the runs of this worker: then it takes runs also while its own check fails.
     pub is_alone: bool,
     /// The environment of cts that Terraform inherits.
     pub environment: InheritedEnvironment,
-    /// Environment by which Terraform exports spans of its own; empty if it is not to.
+    /// Environment by which Terraform exports its own spans; empty if Terraform exports none.
     pub tracing_environment: Vec<(String, String)>,
     /// Environment that the state backend needs on top; may hold a token.
     pub backend_environment: Vec<(String, String)>,
-    /// The backend that had the states before, if it is configured; states are moved from there.
+    /// The previous backend of the states, if configured; states are moved from there.
     pub previous_backend: Option<Backend>,
-    /// Environment that a backend `consul` needs on top, also one from which states are moved; may hold a token.
+    /// Additional environment of a backend `consul`, also of a backend from which states are moved; may hold a token.
     pub consul_environment: Vec<(String, String)>,
     /// Whether the backend is the Consul that dynamic values are read from, with its default address and
     /// credentials, so that states can be read there without Terraform.
@@ -58,7 +59,7 @@ pub struct Options {
     pub lock_timeout: Option<Duration>,
     /// Whether Terraform writes its trace into the task directory.
     pub persist_log: bool,
-    /// Whether the lock of a state that a lost attempt at the same task has left is released.
+    /// Whether to release the lock of a state that a lost attempt at the same task has left.
     pub release_lost_locks: bool,
     /// How Terraform is stopped.
     pub stop: StopPolicy,

@@ -1,7 +1,7 @@
 //! The own check of a worker (docs/runs.md#workers-that-cannot-work): whether its machine can do what every run needs.
 //!
-//! The check is made after an attempt has failed before Terraform, by an error that can be the fault of the machine. While
-//! it fails the worker takes no new runs; it is repeated until it succeeds.
+//! The check is made after an attempt has failed before Terraform, by an error that can be the fault of the machine.
+//! While the check fails, the worker takes no new runs; the check is repeated until it succeeds.
 
 use std::convert::Infallible;
 use std::fs::{self, OpenOptions};
@@ -76,7 +76,7 @@ impl Health {
             self.problem.send_replace(Some(problem));
         }
         if self.takes_runs() {
-            // Where no other worker can have the run, each attempt counts.
+            // If no other worker can take the run, each attempt counts.
             EarlyFailure::Run
         } else {
             EarlyFailure::Machine

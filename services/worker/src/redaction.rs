@@ -28,7 +28,7 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// Looks for these secrets and for texts that have the shape of one.
+    /// Looks for these secrets and for texts with the shape of a secret.
     ///
     /// # Errors
     /// The secrets are too much for a search: many million bytes.

@@ -92,7 +92,7 @@ impl RemoteDriver {
         })
     }
 
-    /// Sets the requests a minute that this worker may send; 0 if the scheduler does not say.
+    /// Sets the requests a minute that this worker may send; 0 if the scheduler sets no share.
     pub(crate) fn set_share(&self, per_minute: u32) {
         self.share.set(per_minute);
     }
@@ -109,7 +109,7 @@ impl RemoteDriver {
         Ok(known.insert(server).clone())
     }
 
-    /// Forgets the connection, because the token was refused: it may come from a place that has a new one.
+    /// Forgets the connection because the token was refused: the source of the token may have a new token.
     pub(crate) async fn forget_server(&self) {
         *self.server.lock().await = None;
     }

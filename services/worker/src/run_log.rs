@@ -18,7 +18,7 @@ use crate::shared::Console;
 /// How often lines are sent while Terraform runs.
 const SEND_EVERY: Duration = Duration::from_millis(100);
 
-/// Longest time for one batch; lines are not worth delaying the end of a run.
+/// Longest time for one batch; the end of a run is not delayed for lines.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
 
 /// Most bytes of lines that could not be sent yet; further lines are dropped and counted. An unreachable
@@ -71,8 +71,8 @@ impl RunLog {
         lines
     }
 
-    /// Sends lines while Terraform runs, until `done` is cancelled; a batch that is on its way then is sent
-    /// to its end, so that no line is lost or doubled.
+    /// Sends lines while Terraform runs, until `done` is cancelled; a batch that is under way is completed, so that no
+    /// line is lost or doubled.
     pub(crate) async fn ship(
         &self,
         scheduler: &Scheduler,
@@ -148,8 +148,8 @@ mod tests {
         OutputLine::new(OutputStream::Stdout, text)
     }
 
-    /// Logs this many lines of this length and sends them as they come. Returns the number of sent lines, and
-    /// the last one.
+    /// Logs this many lines of this length and sends them as they come. Returns the number of sent lines, and the last
+    /// line.
     fn sent(lines: usize, length: usize) -> (usize, String) {
         let log = RunLog::new(Console(None));
         let mut sent = Vec::new();

@@ -45,8 +45,8 @@ pub(crate) struct Shared {
     pub(crate) redactors: Redactors,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
-    /// One attempt at a time in each directory: an attempt whose lease was lost may still be ending when the
-    /// worker gets the task again, and must not take the guard away from its successor.
+    /// One attempt at a time in each directory: an attempt whose lease was lost may still be ending when the worker
+    /// gets the task again. That attempt must not take the guard away from its successor.
     pub(crate) directories: parking_lot::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
     /// The moment from which the times of leases are counted.
     pub(crate) started: Instant,
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// Waits until a guard runs, if one is wanted: without it no run is to be taken.
+    /// If a guard is required, waits until the guard runs: without a guard no run is to be taken.
     pub(crate) async fn guarded(&self) {
         while self
             .guard

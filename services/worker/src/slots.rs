@@ -15,7 +15,7 @@ pub(crate) struct Slots {
     returning: Notify,
 }
 
-/// One slot that is taken.
+/// One occupied slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     _permit: OwnedSemaphorePermit,

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 /// Longest time for one value.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Most sources that one template may read, one after another.
+/// Most sources that one template may read, in sequence.
 const MOST_SOURCES: usize = 1000;
 
 /// Sources of dynamic values.
@@ -53,7 +53,7 @@ pub(crate) struct ValueError {
 }
 
 impl ValueError {
-    /// Whether Consul or Vault is at fault, and not the template.
+    /// Whether Consul or Vault is at fault, not the template.
     pub(crate) const fn is_of_source(&self) -> bool {
         !matches!(self.cause, Cause::Template(_))
     }
@@ -89,7 +89,7 @@ pub(crate) struct Resolved {
     pub(crate) settings: Arc<RenderSettings>,
     /// The settings of the webhooks that the task names.
     pub(crate) webhooks: Vec<WebhookSettings>,
-    /// All texts and longer numbers that values were put together from.
+    /// All texts and longer numbers from which values were made.
     pub(crate) answers: Vec<String>,
 }
 

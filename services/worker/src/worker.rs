@@ -38,7 +38,7 @@ use crate::slots::Slots;
 /// once it learns of the drain.
 const LAST_CALL: Duration = Duration::from_secs(3);
 
-/// Most calls for runs at a time. A call that has brought a run is free for the next one at once.
+/// Most calls for runs at a time. A call that has brought a run is at once free for the next run.
 const TAKERS: u32 = 32;
 
 /// How often the cache is searched for unused modules.
@@ -50,7 +50,7 @@ const BUNDLES_KEPT: Retention = Retention {
     unused_for: Duration::from_hours(24),
 };
 
-/// One worker process, not started yet.
+/// One worker process, before its start.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
@@ -199,7 +199,8 @@ async fn forget_bundles(shared: &Shared) -> Infallible {
     }
 }
 
-/// Returns when a slot that waits for a run is wanted by one that has waited, or the worker takes no new runs.
+/// Returns when a run that has waited wants the slot of a call that waits for a new run, or the worker takes no new
+/// runs.
 async fn no_longer_wanted(shared: &Shared) {
     tokio::select! {
         () = shared.slots.wanted() => {}

@@ -1,7 +1,8 @@
 //! `cts task`, `cts runs`, `cts audit` and `cts import`: tasks, runs and records of a running cts, through its API.
 //!
-//! The commands of the original have its flows, streams and exit codes, under whatever name the program was
-//! invoked (docs/cli.md#cts-task). All other commands are cts-only: their result alone is on standard output, everything else on standard error.
+//! The commands of the original have its flows, streams and exit codes, under whatever name the program was invoked
+//! (docs/cli.md#cts-task). All other commands exist only in cts: standard output has only their result, standard error
+//! everything else.
 
 mod attempts;
 mod audit;
@@ -113,7 +114,7 @@ pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
     .await
 }
 
-/// Asks whether to do the announced action; `Err` is the exit code if no answer comes.
+/// Asks whether to carry out the announced action; `Err` is the exit code if no answer comes.
 pub async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u8> {
     let mut approved = false;
     let code = converse(process_env, Style::Ours, async |mut session| {
@@ -128,14 +129,14 @@ pub async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u
     }
 }
 
-/// Ctrl-C ends the command; at a prompt that is a refusal, which has its own text and exit code. The server
-/// goes on with what it got before.
+/// Ctrl-C ends the command; at a prompt Ctrl-C is a refusal, which has its own text and exit code. The server continues
+/// with the requests that it has received.
 async fn converse(
     process_env: &ProcessEnv,
     style: Style,
     command: impl AsyncFnOnce(Session<'_>) -> Result<(), ExitStatus>,
 ) -> u8 {
-    // Where the signal cannot be caught, it ends the process.
+    // If the signal cannot be caught, it ends the process.
     let signals = signal(SignalKind::interrupt());
     let interrupted = async {
         match signals {
@@ -160,8 +161,8 @@ async fn converse(
     until_interrupted(conversation, interrupted, &passed_on).await
 }
 
-/// The exit code of a conversation, or the one of its interruption. Only one listens to the signal, and
-/// passes it on: of two, either might get it first.
+/// Returns the exit code of a conversation, or of its interruption. A single listener receives the signal and passes it
+/// on: with two listeners, either might get the signal first.
 async fn until_interrupted(
     conversation: impl Future<Output = u8>,
     interrupted: impl Future<Output = ()>,

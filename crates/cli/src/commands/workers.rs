@@ -89,7 +89,7 @@ pub(crate) async fn drain(
     }
 }
 
-/// The one worker whose id begins so, of these ids.
+/// The only worker among these ids whose id begins with `beginning`.
 pub(crate) fn choose(known: &[String], beginning: &str) -> Result<String, CommandError> {
     let fits: Vec<&str> = known
         .iter()
@@ -154,7 +154,7 @@ fn summary(state: WorkerState) -> OverviewWorker {
     }
 }
 
-/// Its condition, with the blocks for which it gets no runs, and the error of its own check.
+/// The condition of the worker, with the blocks for which it gets no runs, and the error of its own check.
 fn with_problems(worker: &OverviewWorker) -> String {
     let mut text = worker.condition().word();
     if !worker.other_settings.is_empty() {

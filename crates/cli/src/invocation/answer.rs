@@ -14,7 +14,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Something that was asked for.
+    /// A requested text.
     pub(crate) fn printed(stdout: impl Into<String>) -> Self {
         Self {
             stdout: stdout.into(),

@@ -8,7 +8,7 @@ use super::invoked_as::InvokedAs;
 use crate::arguments::Arguments;
 use crate::original;
 
-/// All of clap's definitions, and the ones of one name.
+/// All definitions of clap, and the definitions of the invoked name.
 #[derive(Debug)]
 pub(crate) struct Definitions {
     invoked_as: InvokedAs,
@@ -66,7 +66,7 @@ impl Definitions {
     }
 }
 
-/// One command, or group of commands.
+/// A command or a group of commands.
 #[derive(Debug)]
 pub(crate) struct Leaf<'a> {
     invoked_as: InvokedAs,
@@ -97,7 +97,7 @@ impl<'a> Leaf<'a> {
         self.command.has_subcommands()
     }
 
-    /// All options by all their long names, hidden ones included.
+    /// All options under each of their long names, including hidden names.
     pub(crate) fn spellings(&self) -> Vec<Spelling<'a>> {
         let options = self.options();
         let spellings = options.flat_map(|option| {
@@ -119,7 +119,7 @@ impl<'a> Leaf<'a> {
         by_name.map(|spelling| spelling.option).or_else(by_letter)
     }
 
-    /// All options, without the ones that are dealt with before clap.
+    /// All options, except those that are handled before clap.
     fn options(&self) -> impl Iterator<Item = &'a Arg> + use<'a> {
         self.command.get_arguments().filter(|argument| {
             let dealt_with = matches!(
@@ -130,12 +130,12 @@ impl<'a> Leaf<'a> {
         })
     }
 
-    /// Whether words after the options are passed over.
+    /// Whether words after the options are ignored.
     pub(crate) fn ignores_arguments(&self) -> bool {
         original::ignores_arguments(&self.path)
     }
 
-    /// Whether options may stand behind arguments.
+    /// Whether options may follow arguments.
     pub(crate) fn mixes_options_and_arguments(&self) -> bool {
         self.invoked_as != InvokedAs::Original && !self.ignores_arguments()
     }
@@ -165,20 +165,20 @@ fn prepared(command: Command, invoked_as: InvokedAs) -> Command {
     }
 }
 
-/// There is no longer help behind `--help` than behind `-h`, so that none has to be announced.
+/// `--help` is not longer than `-h`, so neither is announced as the longer help.
 fn with_one_help(command: Command) -> Command {
     command
         .mut_arg("help", |help| help.help("Print help"))
         .mut_subcommands(with_one_help)
 }
 
-/// Whether it is on or off. The word behind such an option is not its value.
+/// Whether it is on or off. The word after a boolean option is not its value.
 pub(crate) fn is_boolean(option: &Arg) -> bool {
     !option.get_action().takes_values()
         || option.get_value_parser().type_id() == TypeId::of::<bool>()
 }
 
-/// Whether every value counts, and not only the last.
+/// Whether every value counts, not only the last.
 pub(crate) fn is_list(option: &Arg) -> bool {
     matches!(option.get_action(), ArgAction::Append)
 }

@@ -48,7 +48,7 @@ fn unknown(definitions: &Definitions, path: &[&str], word: &str) -> String {
     format!("error: `{call}` has no command {word:?}{meant}\n`{call} -help` lists its commands\n")
 }
 
-/// Because the options behind a command cannot be read.
+/// Because the options after a command cannot be read.
 pub(super) fn bad_options(
     definitions: &Definitions,
     leaf: &Leaf<'_>,
@@ -79,7 +79,7 @@ pub(super) fn bad_options(
     Answer::complaint(complaint, EXIT_USAGE)
 }
 
-/// The options that were probably meant: the most similar one, or those that begin with the word.
+/// The options that were probably meant: the most similar option, or the options that begin with the word.
 fn meant(word: &str, names: &[&str]) -> Option<String> {
     if let Some(name) = nearest(word, names.iter().copied()) {
         return Some(format!("-{name}"));
@@ -115,7 +115,7 @@ pub(super) fn refused(
     }
 }
 
-/// Headline of the original's commands about one task, for options that cannot be read; empty for others.
+/// Headline of the original's commands about one task, for options that cannot be read; empty for other commands.
 fn unsupported(leaf: &Leaf<'_>, words: &[OsString]) -> String {
     let about_one_task = matches!(leaf.path(), ["task", "delete" | "enable" | "disable"]);
     if !about_one_task {

@@ -11,9 +11,9 @@ use crate::original;
 pub enum InvokedAs {
     /// `cts`, with everything.
     Ours,
-    /// `consul-terraform-sync`: its commands and options, and no others.
+    /// `consul-terraform-sync`, with only its own commands and options.
     Original,
-    /// One service, whose command is understood.
+    /// A single service, whose command is implied.
     Service {
         /// Name of the executable.
         name: &'static str,
@@ -25,7 +25,7 @@ pub enum InvokedAs {
 /// Name of the executable that is the entry point of an image.
 const ENTRY_POINT: &str = "cts-entrypoint";
 
-/// Directory of the configuration in images, as in those of the original.
+/// Directory of the configuration in images, as in images of the original.
 const IMAGE_CONFIGURATION: &str = "-config-dir=/consul-terraform-sync/config";
 
 impl InvokedAs {
@@ -50,7 +50,7 @@ impl InvokedAs {
         (program, words.to_vec())
     }
 
-    /// That of an executable which was called by the word `called`, as a path or as a link.
+    /// Returns the name of an executable that was invoked by the word `called`, as a path or as a link.
     pub fn of(called: &OsStr) -> Self {
         let name = Path::new(called).file_name().and_then(OsStr::to_str);
         let service = |name, command| Self::Service { name, command };

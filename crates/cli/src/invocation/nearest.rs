@@ -1,6 +1,6 @@
-//! Finds the word that was probably meant by a misspelt one.
+//! Finds the word that was probably meant by a misspelt word.
 
-/// The candidate that is most like `word`, if it is like it at all.
+/// Returns the candidate that is most similar to `word`, if any is similar enough.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

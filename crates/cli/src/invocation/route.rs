@@ -1,4 +1,4 @@
-//! Which command is meant, and what is answered without one (docs/cli.md#options-and-arguments, #start).
+//! The command of the line, and the answer to a line without a command (docs/cli.md#options-and-arguments, #start).
 
 use std::ffi::{OsStr, OsString};
 
@@ -18,7 +18,7 @@ pub(super) enum Route<'a> {
     Version,
     /// Something is to be done to the files of shells.
     ShellFiles(Edit),
-    /// A command with these words behind it.
+    /// A command followed by these words.
     Command {
         /// The command.
         path: Vec<&'a str>,
@@ -118,7 +118,7 @@ pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route
     Route::Command { path, words }
 }
 
-/// The answer to `cts help`, with the words of a command behind it.
+/// The answer to `cts help`, followed by the words of a command.
 fn help_of<'a>(definitions: &'a Definitions, words: &[OsString]) -> Route<'a> {
     let found = command(definitions, words);
     let (path, rest) = found.unwrap_or((Vec::new(), words));
@@ -134,7 +134,7 @@ fn help_of<'a>(definitions: &'a Definitions, words: &[OsString]) -> Route<'a> {
     Route::Answer(Answer::complaint(complaint, EXIT_UNKNOWN_COMMAND))
 }
 
-/// For an executable whose command is understood.
+/// For an executable whose command is implied.
 fn find_service<'a>(
     definitions: &'a Definitions,
     command: &'static str,
@@ -152,7 +152,7 @@ fn find_service<'a>(
     Route::Command { path, words }
 }
 
-/// The command that the first words name, as far as they do, and the words behind it.
+/// The command that the first words name, as far as they name commands, and the remaining words.
 fn command<'a, 'w>(
     definitions: &'a Definitions,
     words: &'w [OsString],

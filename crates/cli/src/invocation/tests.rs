@@ -21,7 +21,7 @@ fn answer(invoked_as: InvokedAs, words: &[&str]) -> Answer {
     }
 }
 
-/// The command that a line runs, and what is said before.
+/// The command that a line runs, and the notice before it.
 fn run(invoked_as: InvokedAs, words: &[&str]) -> (Command, String) {
     match request(invoked_as, words) {
         Request::Run { command, notice } => (*command, notice),
@@ -29,5 +29,5 @@ fn run(invoked_as: InvokedAs, words: &[&str]) -> (Command, String) {
     }
 }
 
-/// Both names under which the original's lines are read.
+/// The names under which the original's lines are read.
 const BOTH: [InvokedAs; 2] = [InvokedAs::Ours, InvokedAs::Original];

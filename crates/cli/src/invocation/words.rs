@@ -1,5 +1,5 @@
-//! Words by the original's rules (docs/cli.md#options-and-arguments) in a spelling that clap reads: one dash
-//! or two, `-name=value` or `-name value`, `-name=false`, the last one counts.
+//! Translates words by the original's rules (docs/cli.md#options-and-arguments) to a spelling that clap reads: one dash
+//! or two, `-name=value` or `-name value`, `-name=false`, the last value counts.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -20,7 +20,7 @@ pub(super) struct Words {
     pub(super) notice: String,
 }
 
-/// A word is no option of the command. The texts are those of the original.
+/// A word is not an option of the command. The texts are those of the original.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OptionError {
     /// There is no name between the dashes and what follows.
@@ -37,12 +37,12 @@ pub(super) enum OptionError {
         /// The given text.
         value: String,
     },
-    /// Nothing follows it.
+    /// The option is the last word.
     #[error("flag needs an argument: -{0}")]
     Value(String),
 }
 
-/// Reads the words behind a command.
+/// Reads the words after a command.
 pub(super) fn read(leaf: &Leaf<'_>, words: &[OsString]) -> Result<Words, OptionError> {
     let mut given: Vec<(&Arg, OsString)> = Vec::new();
     let mut positionals = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn read(leaf: &Leaf<'_>, words: &[OsString]) -> Result<Words, OptionE
     })
 }
 
-/// The option that `word` names, in the spelling that clap reads; empty for what is switched off.
+/// The option that `word` names, in the spelling that clap reads; empty for an option that is switched off.
 fn option<'a, 'w>(
     leaf: &Leaf<'a>,
     word: &OsStr,

@@ -19,7 +19,7 @@ use crate::task_names::{TaskState, task_names};
 /// Options that have no command, besides those for the files of shells.
 const GENERAL: [&str; 2] = ["help", "version"];
 
-/// The candidates for the line in `COMP_LINE`, one per line; `None` without such a line.
+/// The candidates for the line in `COMP_LINE`, one per line; `None` without that variable.
 pub(crate) fn answer(process_env: &ProcessEnv) -> Option<Answer> {
     let variable = |name| {
         let value = process_env.environment.get(OsStr::new(name));
@@ -43,7 +43,7 @@ pub(crate) fn answer(process_env: &ProcessEnv) -> Option<Answer> {
 
 /// Words that fit at the cursor.
 enum Wanted {
-    /// One of these.
+    /// One of these words.
     Words(Vec<String>),
     /// A path.
     Files(files::Kind),
@@ -62,7 +62,7 @@ fn wanted(definitions: &Definitions, line: &Line<'_>) -> Wanted {
         return value(name);
     }
     if line.last.starts_with('-') {
-        // As many dashes as the word has that is completed.
+        // As many dashes as the completed word has.
         let dashes = if line.last.starts_with("--") {
             "--"
         } else {
@@ -91,7 +91,7 @@ fn path<'a>(definitions: &'a Definitions, words: &[&str]) -> Vec<&'a str> {
     path
 }
 
-/// The options of a command, or of the program, without the one that only the program itself uses.
+/// The options of a command, or of the program, except the option that only the program itself uses.
 fn options<'a>(leaf: &Leaf<'a>) -> Vec<&'a str> {
     let shell_files = SHELL_FILES.iter().map(|(name, _help)| *name);
     match leaf.path() {

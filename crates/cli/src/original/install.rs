@@ -23,23 +23,23 @@ pub(crate) enum Edit {
     Install,
     /// Undo that.
     Uninstall,
-    /// Both were asked for, which is none.
+    /// Install and uninstall were both requested, which is invalid.
     Both,
 }
 
 /// Completion could not be installed or removed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EditError {
-    /// Both were asked for.
+    /// Install and uninstall were both requested.
     #[error("-autocomplete-install and -autocomplete-uninstall exclude each other")]
     Both,
     /// This user has no shell that can complete.
     #[error("found no file of bash, zsh or fish in {}", home.display())]
     NoShell {
-        /// Where they were looked for.
+        /// Directory in which the shells were searched.
         home: PathBuf,
     },
-    /// Some shells could not be dealt with; the others were.
+    /// The files of some shells could not be changed; those of the other shells were.
     #[error("{}", .0.iter().map(|failure| cts_core::Chain(failure).to_string()).collect::<Vec<_>>().join("; "))]
     Shells(Vec<ShellError>),
 }
@@ -53,7 +53,7 @@ pub(crate) enum ShellError {
     /// There is nothing to undo.
     #[error("not installed in {}", .0.display())]
     NotInstalled(PathBuf),
-    /// The operating system says no.
+    /// The operating system refused an operation.
     #[error("cannot change {}", path.display())]
     File {
         /// The file.
@@ -64,7 +64,7 @@ pub(crate) enum ShellError {
     },
 }
 
-/// Where the shells of a user have their files.
+/// Directories of a user's shell files.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     /// The home directory.
@@ -131,7 +131,7 @@ fn program_path(called: &OsStr, process_env: &ProcessEnv) -> PathBuf {
 }
 
 impl Home {
-    /// Does it to all shells that this user has.
+    /// Edits the files of all shells that this user has.
     pub(crate) fn edit(&self, edit: Edit, program: &Path) -> Result<(), EditError> {
         let change = match edit {
             Edit::Install => ShellFile::install,
@@ -240,7 +240,7 @@ fn fish_function(program: &Path) -> String {
     )
 }
 
-/// The path as one word, which the shell reads once more as a command before it runs it.
+/// The path as one word; the shell evaluates the word once more as a command before it runs the path.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+@%,:".contains(c);
@@ -251,7 +251,7 @@ fn quoted(path: &Path) -> String {
     once(&once(&path))
 }
 
-/// Appends a line after an empty one, with `preparation` before it if that is not there yet.
+/// Appends a line after an empty line, preceded by `preparation` if that is missing.
 fn append(path: &Path, line: &str, preparation: Option<&str>) -> Result<(), ShellError> {
     let content = fs::read(path).map_err(|source| failed(path, source))?;
     let has = |line: &str| {
@@ -278,8 +278,8 @@ fn append(path: &Path, line: &str, preparation: Option<&str>) -> Result<(), Shel
         .map_err(|source| failed(path, source))
 }
 
-/// Removes the line wherever it stands. The file is written anew in its place, so that it stays the same
-/// file with the same owner, and a link stays a link.
+/// Removes the line at any position. The file is rewritten in place, so that it stays the same file with the same
+/// owner, and a link stays a link.
 fn remove(path: &Path, line: &str) -> Result<(), ShellError> {
     let content = fs::read(path).map_err(|source| failed(path, source))?;
     let lines: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();

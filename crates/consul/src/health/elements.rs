@@ -3,8 +3,8 @@
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 
-/// The text of each element of the list in `body`; `None` if it is no list, or not all of one. Numbers
-/// that are too large, odd escapes and deep nesting inside an element do no harm here.
+/// The text of each element of the list in `body`; `None` if `body` is not a complete list. Numbers that are too large,
+/// odd escapes and deep nesting inside an element do no harm here.
 pub(super) fn split(body: &[u8]) -> Option<Vec<&[u8]>> {
     let mut elements = Vec::new();
     let mut rest = after(body, b'[')?;

@@ -1,20 +1,19 @@
-//! Scope of queries that are answered from the same data: a few cheap queries say when to read the others
-//! again.
+//! Scope of queries that are answered from the same data: a few cheap queries show when to read these queries again.
 //!
-//! No single index does: checks do not move the catalog, an instance without a check or another port moves it alone, and a
-//! node's address moves only the list of nodes.
+//! No single index covers all changes: checks do not change the index of the catalog, an instance without a check or a
+//! changed port changes only that index, and a node's address changes only the list of nodes.
 //!
-//! Three queries notice the changes of services, one those of keys:
+//! Three queries notice the changes of services, one query the changes of keys:
 //!
 //! * `catalog/services` moves with instances, ports and tags. Consul 1.8 has no filter for it, so the answer has all
 //!   names.
-//! * `health/state/any` moves with checks, and `catalog/nodes` with addresses and meta data of nodes. Both carry a
-//!   filter that nothing passes, so their answers are empty.
+//! * `health/state/any` moves with checks, and `catalog/nodes` with addresses and meta data of nodes. Both queries
+//!   carry a filter that nothing passes, so their answers are empty.
 //! * `kv/?keys` up to the first slash moves with keys.
 //!
-//! Reading 5,000 services again costs Consul half a second of two cores. So the reads wait for 2 s if a held query
-//! was just answered with the index that moved. That holds for `catalog/services` alone: a check or an address of a
-//! node is a change of many services, and only some of them have a held query.
+//! Reading 5,000 services again costs Consul half a second of two cores. Therefore the reads wait for 2 s if a held
+//! query was just answered with the changed index. The delay applies only to `catalog/services`: a check or an address
+//! of a node changes many services, and only some of them have a held query.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -81,7 +80,7 @@ impl ScopeKey {
         })
     }
 
-    /// Number of queries that it takes.
+    /// Number of queries that watch this scope.
     pub(super) fn probes(&self) -> usize {
         self.kinds().len()
     }
@@ -146,7 +145,7 @@ impl ChangeProbes {
     }
 }
 
-/// Reports what one of the cheap queries sees.
+/// Reports changes that one of the cheap queries notices.
 async fn watch_over(
     client: &ConsulClient,
     query: Query,

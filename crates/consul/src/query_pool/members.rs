@@ -15,7 +15,7 @@ use crate::client::ConsulClient;
 use crate::http2_pool::STREAMS;
 use crate::settings::{WAIT_TIME, readers_of};
 
-/// Connections for everything else that is asked of Consul.
+/// Connections for all other requests to Consul.
 const SPARE: usize = 4;
 /// Connections for learning of changes in one datacenter and namespace: services and keys.
 const PROBES: usize = 4;
@@ -52,7 +52,7 @@ struct State {
     allocator: SlotAllocator,
     last_id: MemberId,
     is_known_to_be_many: bool,
-    /// Whether each member may hold its query open.
+    /// For each member, whether it may hold its query open.
     may_block: HashMap<MemberId, watch::Sender<bool>>,
     scopes: HashMap<ScopeKey, ScopeMembers>,
 }
@@ -87,7 +87,7 @@ impl Members {
         }
     }
 
-    /// Adds a member. Returns its id, its scope, and whether it may hold its query open.
+    /// Adds a member. Returns the member's id, its scope, and whether it may hold its query open.
     pub(super) fn join(
         &self,
         key: Option<&ScopeKey>,
@@ -156,7 +156,7 @@ impl Members {
         self.settle(&mut self.state.lock());
     }
 
-    /// Gives free slots to members without one, and watches for changes on behalf of the other members.
+    /// Gives free slots to members without a slot, and watches for changes on behalf of the other members.
     fn settle(&self, state: &mut State) {
         for id in state.allocator.settle(self.slots(state)) {
             state.set_may_block(id, true);
@@ -181,7 +181,7 @@ impl Members {
         }
     }
 
-    /// Room for what the others need is always kept: nothing that Consul holds can be taken back soon.
+    /// Connections for readers and probes are always kept: a query that Consul holds cannot be ended soon.
     fn slots(&self, state: &State) -> usize {
         if self.client.is_multiplexed() {
             return self.connections * STREAMS;

@@ -1,5 +1,4 @@
-//! Permits to read, for queries that are not held: the longest due first, and among these the ones that change
-//! most.
+//! Permits to read, for queries that are not held: the longest due first, and among these the queries that change most.
 
 use parking_lot::Mutex;
 use std::cmp::Reverse;
@@ -11,10 +10,11 @@ use tokio::time::{Instant, sleep};
 
 use super::slot_allocator::{MemberId, Rank};
 
-/// After a read its connection rests for this part of the time that the read took, so that Consul has time for others.
+/// After a read its connection rests for this part of the duration of the read, so that Consul has time for other
+/// clients.
 const REST: u32 = 8;
 
-/// Connections for reading, and the members that wait for one.
+/// Connections for reading, and the members that wait for a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Readers(Arc<Mutex<State>>);
 
@@ -27,7 +27,7 @@ struct State {
 /// Round of changes since which the member is due, how often it changes, and its id.
 type Position = (u64, Reverse<Rank>, MemberId);
 
-/// The right to read once; dropping it gives it back.
+/// The right to read once, which ends when the permit is dropped.
 #[derive(Debug)]
 pub(crate) struct ReadPermit {
     /// `None` when it is not to be given back.
@@ -68,7 +68,7 @@ impl Readers {
         };
         match given.await {
             Ok(permit) => permit,
-            // A member waits twice, which does not happen; its newer wait has replaced this one.
+            // The same member waits a second time, which does not happen; the newer wait has replaced this wait.
             Err(_replaced) => std::future::pending().await,
         }
     }
@@ -94,7 +94,7 @@ impl Readers {
             let permit = self.begin();
             match first.send(permit) {
                 Ok(()) => return,
-                // The waiter has gone at this moment. The next one gets its permit.
+                // The waiter has gone at this moment. The next reader gets the permit.
                 Err(mut permit) => drop(permit.readers.take()),
             }
         }
@@ -118,7 +118,7 @@ impl Drop for ReadPermit {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // Not there if it was given its permit.
+        // The entry is missing if the permit was given.
         drop(self.readers.0.lock().waiting.remove(&self.position));
     }
 }

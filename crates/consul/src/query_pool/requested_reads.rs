@@ -1,8 +1,8 @@
-//! Reads of a followed query as they are requested, beside the request that Consul may hold.
+//! Requested reads of a followed query, in parallel with the request that Consul may hold.
 //!
-//! Requested reads take the connections for reading, ahead of the queries that are due by themselves. Any answer to a
-//! request that began after the read was requested counts, also that of a held query. If two requests for one query
-//! are under way, the answer with the higher index stays (`followed_query.rs`).
+//! Requested reads use the connections for reading, ahead of the queries that are due by themselves. Any answer to a
+//! request that began after the read was requested counts, also the answer of a held query. If two requests for one
+//! query are under way, the answer with the higher index stays (`known.rs`).
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub(super) struct SharedSlot {
     key: Option<ScopeKey>,
     scope: Option<Arc<ChangeScope>>,
     may_block: watch::Receiver<bool>,
-    /// The round of changes in which it was read last, 0 if it has to be read in any case.
+    /// The round of changes in which the query was read last, 0 if the query must be read in any case.
     fresh: u64,
     knows_http2: bool,
 }

@@ -1,9 +1,9 @@
 //! Decides which queries are held open when the queries outnumber the connections, without IO.
 //!
-//! Holders are the members that change most often: rank is the time of the last change but one, so that a
-//! single change gives no slot. The other members are read again when something has changed. A holder gives up
-//! its slot only between two requests: Consul (1.8) keeps a held query, and counts its connection, after the
-//! client has gone.
+//! Holders are the members that change most often: the rank of a member is the time of its last change but one, so that
+//! a single change gives no slot. The other members are read again when something has changed. A holder gives up its
+//! slot only between two requests: Consul (1.8) keeps a held query, and counts its connection, after the client has
+//! gone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use std::time::Duration;
 /// Names a member.
 pub(super) type MemberId = u64;
 
-/// A member without a slot takes that of a holder whose rank is lower by this, so that they do not swap all the
-/// time.
+/// A member without a slot takes the slot of a holder whose rank is lower by this time, so that members do not swap all
+/// the time.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// How often a member changes: the times of its last change but one, and of its last, since any fixed moment.
+/// How often a member changes: the times of its last change but one, and of its last change, since a fixed moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank(Duration, Duration);
 
@@ -32,7 +32,7 @@ struct Member {
 pub(super) enum Renewal {
     /// The holder keeps its slot.
     GoesOn,
-    /// The holder loses its slot; this member may have got it.
+    /// The holder loses its slot, which may have gone to this member.
     MakesRoom(Option<MemberId>),
 }
 
@@ -63,8 +63,8 @@ impl SlotAllocator {
             .map_or_else(Rank::default, |member| member.rank)
     }
 
-    /// Adds a member. A fixed member holds a slot at once; [`SlotAllocator::settle`] gives one to the others if one
-    /// is free.
+    /// Adds a member. A fixed member holds a slot at once; [`SlotAllocator::settle`] gives free slots to the other
+    /// members.
     pub(super) fn join(&mut self, id: MemberId, fixed: bool) {
         let member = Member {
             rank: Rank::default(),
@@ -106,7 +106,7 @@ impl SlotAllocator {
         set.insert((member.rank, id));
     }
 
-    /// A holder is between two requests. Gives the member that gets a slot in its place, if it has to make room.
+    /// A holder is between two requests. If the member has to make room, returns the member that gets the slot.
     pub(super) fn renew(&mut self, id: MemberId) -> Renewal {
         let Some(member) = self.members.get(&id) else {
             return Renewal::GoesOn;
@@ -128,7 +128,7 @@ impl SlotAllocator {
         }
     }
 
-    /// Sets the number of slots. Returns the members that got a free one.
+    /// Sets the number of slots. Returns the members that got a free slot.
     pub(super) fn settle(&mut self, slots: usize) -> Vec<MemberId> {
         self.slots = slots;
         let mut promoted = Vec::new();
@@ -147,7 +147,7 @@ impl SlotAllocator {
         self.holders.len() + self.fixed
     }
 
-    /// Whether some have no slot.
+    /// Whether some members have no slot.
     pub(super) fn has_others(&self) -> bool {
         !self.others.is_empty()
     }

@@ -10,7 +10,7 @@ use cts_proto::access::v1 as proto;
 use prost::Message as _;
 use tonic::metadata::{BinaryMetadataValue, MetadataValue};
 
-/// The metadata with which a gateway names the client that it makes a call for.
+/// The metadata with which a gateway names the client of its call.
 pub const CALLER_METADATA: &str = "cts-caller-bin";
 
 /// gRPC leaves out the padding; both forms are to be accepted.
@@ -19,7 +19,7 @@ const BINARY: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The caller of a call. Every request that a server hands to a handler has it in its extensions.
+/// The caller of a call. Every request that a server passes to a handler has the context in its extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallContext {
     /// The caller.
@@ -37,7 +37,7 @@ impl CallContext {
         }
     }
 
-    /// The caller of a request: an anonymous one if no server has put one into it.
+    /// The caller of a request; an anonymous caller if no server has set one.
     pub fn from_request<T>(request: &tonic::Request<T>) -> Self {
         let context = request.extensions().get::<Self>().cloned();
         context.unwrap_or_else(|| Self::of(Caller::anonymous(None)))
@@ -67,7 +67,7 @@ impl CallContext {
         }
     }
 
-    /// The caller that the headers of a call name; `None` if there is none or it cannot be read.
+    /// The caller that the headers of a call name; `None` if the headers name no caller or it cannot be read.
     pub(super) fn from_headers(headers: &http::HeaderMap) -> Option<Self> {
         let bytes = BINARY.decode(headers.get(CALLER_METADATA)?).ok()?;
         let message = proto::Caller::decode(bytes.as_slice()).ok()?;

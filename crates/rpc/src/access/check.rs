@@ -8,7 +8,7 @@ use tonic::Status;
 use super::peer::PeerIdentity;
 use super::table::{Rule, rule_of};
 
-/// Rules of a network listener. By default each client that it lets in may call everything.
+/// Rules of a network listener. By default each admitted client may call all methods.
 #[derive(Debug, Clone, Default)]
 pub struct AccessRules {
     /// Certificates may call the methods of their roles and no others (`security.service_roles`).
@@ -41,8 +41,8 @@ impl AccessRules {
         self.service_roles || self.require_auth
     }
 
-    /// Whether a connection may be that of a service. With a certificate: if that names a service, or names no role and
-    /// `service_roles` is off. Without a certificate: if calls are not checked.
+    /// Whether a connection may come from a service. With a certificate: true if the certificate names a service, or if
+    /// it names no role and `service_roles` is off. Without a certificate: true if calls are not checked.
     pub(crate) fn may_be_service(&self, identity: Option<&PeerIdentity>) -> bool {
         match identity {
             None => !self.are_on(),
@@ -127,7 +127,7 @@ fn too_small(method: &str, least: Role, role: Role) -> String {
     format!("{method} needs the role {least}; the role of the token is {role}")
 }
 
-/// One text for all credentials that are of no use.
+/// The same text for all unusable credentials.
 pub(super) fn no_credential(method: &str) -> Status {
     Status::unauthenticated(format!(
         "{method} needs a valid client certificate or token (security.require_auth)"

@@ -1,4 +1,4 @@
-//! Checks each call before its handler sees it, and tells the handler who calls.
+//! Checks each call before its handler sees it, and passes the caller to the handler.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::caller::CallContext;
 use super::check::{AccessRules, Verdict, judge_token, method, no_credential};
 use super::peer::ConnectedPeer;
 
-/// The checks of one listener; none for callers within this process.
+/// The checks of one listener; `None` for callers within this process.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessLayer(Option<Arc<Checks>>);
 
@@ -30,7 +30,7 @@ struct Checks {
 }
 
 impl AccessLayer {
-    /// For callers within this process: nothing is refused.
+    /// For callers within this process: no call is refused.
     pub(crate) const fn memory() -> Self {
         Self(None)
     }
@@ -143,7 +143,7 @@ impl Checks {
             .map(|foreign| Status::permission_denied(foreign.to_string()))
     }
 
-    /// The owner of a token. A wrong one is answered after a pause that grows.
+    /// The owner of a token. A wrong credential is answered after a pause that grows.
     async fn recognise(
         &self,
         path: &str,

@@ -5,10 +5,10 @@ use prost::Message as _;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Status};
 
-/// The metadata with which a worker proves that it holds the lease of the run that a call is about.
+/// The metadata with which a worker proves that it holds the lease of the run in a call.
 pub const LEASE_METADATA: &str = "cts-lease-bin";
 
-/// A request with this proof. Without a secret, as earlier schedulers grant leases, there is none.
+/// Makes a request with this proof. Without a secret, as in leases from earlier schedulers, the request has no proof.
 pub fn with_lease_proof<T>(message: T, proof: &LeaseProof) -> Request<T> {
     let mut request = Request::new(message);
     if !proof.secret.is_empty() {
@@ -21,7 +21,7 @@ pub fn with_lease_proof<T>(message: T, proof: &LeaseProof) -> Request<T> {
 /// The proof in the metadata of a call.
 ///
 /// # Errors
-/// If there is one that cannot be read.
+/// If the proof cannot be read.
 pub fn lease_proof(metadata: &MetadataMap) -> Result<Option<LeaseProof>, Status> {
     let unreadable =
         || Status::invalid_argument(format!("{LEASE_METADATA} is no proof of a lease"));

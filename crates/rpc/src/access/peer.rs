@@ -9,12 +9,12 @@ use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// The other end of a connection, as each request of it has it in its extensions.
+/// The other end of a connection, as in the extensions of each request on it.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectedPeer {
-    /// Where it is.
+    /// Address of the peer.
     pub address: Option<SocketAddr>,
-    /// The certificate that it has shown, which the handshake has verified.
+    /// The certificate of the peer, which the handshake has verified.
     pub identity: Option<Arc<PeerIdentity>>,
 }
 

@@ -20,7 +20,7 @@ pub enum Rule {
     Open,
     /// Every client with a certificate of the services' authority or a token.
     Known,
-    /// Certificates with one of these roles, and people with at least this one; without it no token suffices.
+    /// Certificates with one of these roles, and users with at least this role; without a role no token suffices.
     Roles(&'static [ServiceRole], Option<Role>),
 }
 
@@ -238,7 +238,7 @@ impl Method {
 }
 
 impl Rule {
-    /// Whether a certificate with these roles may call it.
+    /// Whether a certificate with these roles may call the method.
     pub fn admits(self, roles: &ServiceRoles) -> bool {
         match self {
             Self::Open | Self::Known => true,
@@ -249,7 +249,7 @@ impl Rule {
         }
     }
 
-    /// Whether a token with this role may call it.
+    /// Whether a token with this role may call the method.
     pub fn admits_token(self, role: Role) -> bool {
         match self {
             Self::Open | Self::Known => true,

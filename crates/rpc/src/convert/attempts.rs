@@ -46,7 +46,7 @@ pub fn attempt_to_wire(record: AttemptRecord) -> proto::AttemptRecord {
     }
 }
 
-/// Converts the phase of a renewal from the wire; `None` for one that only a later version knows.
+/// Converts the phase of a renewal from the wire; `None` for a phase that only a later version defines.
 pub fn current_phase_from_wire(request: &proto::RenewRunRequest) -> Option<CurrentPhase> {
     Some(CurrentPhase {
         phase: run_phase_from_wire(request.phase())?,

@@ -85,7 +85,7 @@ fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
     }
 }
 
-/// One item, or the key of one that is gone, for the wire.
+/// One item, or the key of a removed item, for the wire.
 #[expect(
     clippy::large_enum_variant,
     reason = "almost all are instances, and none lives long"
@@ -142,8 +142,8 @@ impl Part {
     }
 }
 
-/// Converts a delta for the wire, to one or more numbered messages; the last one is marked complete.
-/// `subscription` is the id that the receiver gave its subscription.
+/// Converts a delta for the wire, to one or more numbered messages; the last message is marked complete. `subscription`
+/// is the id that the receiver gave its subscription.
 pub fn delta_to_wire(
     view_id: &ViewId,
     subscription: u64,
@@ -182,7 +182,7 @@ pub fn delta_to_wire(
     messages
 }
 
-/// Adds what another message of the same delta carries; the rest of `whole` stays.
+/// Adds the content of another message of the same delta; the rest of `whole` stays.
 pub fn append_part(whole: &mut proto::ViewDelta, part: proto::ViewDelta) {
     whole.upserts.extend(part.upserts);
     whole.catalog_services.extend(part.catalog_services);
@@ -342,7 +342,7 @@ mod tests {
         let wire = instance_to_wire(&named);
         let bytes = wire.encode_to_vec();
         assert_eq!(instance_from_wire(wire), named);
-        // Field 16 follows all others, and is not there if it is empty.
+        // Field 16 follows all other fields, and is absent if it is empty.
         let added = bytes.strip_prefix(&earlier[..]).unwrap();
         assert_eq!(added[..2], [0x82, 0x01]);
     }

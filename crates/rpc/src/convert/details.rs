@@ -99,7 +99,7 @@ fn output_to_wire(output: RunOutput) -> proto::RunOutput {
     }
 }
 
-/// A missing value, or one that this version does not know, is not shown.
+/// A missing value, or a value that this version does not know, is not shown.
 fn output_from_wire(output: proto::RunOutput) -> RunOutput {
     use proto::run_output::Value;
     let value = match output.value {

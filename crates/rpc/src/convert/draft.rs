@@ -1,4 +1,4 @@
-//! Tasks as they are declared: fields, conditions and module inputs, both ways.
+//! Declarations of tasks: fields, conditions and module inputs, in both directions.
 
 use std::collections::BTreeMap;
 

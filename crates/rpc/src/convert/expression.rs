@@ -27,7 +27,7 @@ impl Formatter for Expression {
         for character in fragment.chars() {
             if character == '{' {
                 match before {
-                    // One more would not escape it: `$$${` begins a template after a dollar.
+                    // A further dollar would not escape the brace: `$$${` begins a template after a dollar.
                     ['$', '$'] => writer.write_all(br"\u0024")?,
                     ['%', '%'] => writer.write_all(br"\u0025")?,
                     [_, '$'] => writer.write_all(b"$$")?,
@@ -55,7 +55,7 @@ impl Formatter for Expression {
     }
 }
 
-/// Writes a character that waited for the one behind it.
+/// Writes a character that was held until the next character was known.
 fn write_pending<W: ?Sized + Write>(writer: &mut W, character: char) -> io::Result<()> {
     if character == '\0' {
         return Ok(());

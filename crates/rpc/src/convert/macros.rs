@@ -16,8 +16,8 @@ macro_rules! same_fields {
     };
 }
 
-/// Declares the conversions of a domain enum to one of the wire and back; all their words are the same. A word that is
-/// not set is `None`, or the word of the domain after the semicolon.
+/// Declares the conversions between a domain enum and an enum of the wire with the same words. A word that is not set
+/// is `None`, or the word of the domain after the semicolon.
 macro_rules! same_words {
     ($domain:ident, $message:ident, $to:vis $to_wire:ident, $from:vis $from_wire:ident { $($word:ident),+ $(,)? }) => {
         #[doc = concat!("Converts [`", stringify!($domain), "`] for the wire.")]

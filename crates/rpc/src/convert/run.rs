@@ -34,8 +34,8 @@ same_words!(
 );
 same_words!(WaitEnd, WaitEnd, pub wait_end_to_wire, known_wait_end { NewerInput, TaskChanged, TaskDeleted, CheckQueued });
 
-/// Returns the purpose of a leased run. A scheduler that sends no kind knows nothing but applies; a kind that
-/// this version does not know is an error, because nothing may be applied by mistake.
+/// Returns the purpose of a leased run. A scheduler that sends no kind supports only applies; an unknown kind is an
+/// error, because nothing may be applied by mistake.
 pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
     match proto::RunKind::try_from(lease.kind) {
         Ok(kind) => Ok(kind_from_wire(kind).unwrap_or(RunKind::Apply)),
@@ -48,7 +48,7 @@ pub fn cancel_order_to_wire(order: Option<CancelOrder>) -> proto::CancelOrder {
     order.map(order_to_wire).unwrap_or_default()
 }
 
-/// Returns the order to stop, if any. An order that this version does not know counts as the gentle one.
+/// Returns the order to stop, if any. An unknown order counts as the gentle order.
 pub fn cancel_order_from_wire(order: i32) -> Option<CancelOrder> {
     let order = proto::CancelOrder::try_from(order);
     order.map_or(Some(CancelOrder::Interrupt), order_from_wire)
@@ -97,12 +97,12 @@ pub fn lost_lease_from_wire(lease: proto::LostLease) -> Result<LostLease, Conver
     })
 }
 
-/// The kinds of runs that a worker of this version knows, for the wire.
+/// The kinds of runs that a worker of this version supports, for the wire.
 pub fn known_kinds() -> Vec<i32> {
     RunKind::ALL.map(|kind| kind_to_wire(kind).into()).into()
 }
 
-/// Converts the kinds of runs that a worker knows from the wire; a worker that names none knows applies.
+/// Converts the kinds of runs that a worker supports from the wire; a worker that names no kind supports applies.
 pub fn kinds_from_wire(request: &proto::AcquireRunRequest) -> RunKinds {
     let named = |kind| request.kinds().any(|named| named == kind);
     RunKinds {
@@ -139,8 +139,8 @@ pub fn status_to_wire(status: RunStatus) -> proto::RunStatus {
     }
 }
 
-/// Converts the reason why a run is to wait no longer from the wire; `None` if the run may wait. A reason that
-/// this version does not know ends the wait, too.
+/// Converts the reason why a run is to wait no longer from the wire; `None` if the run may wait. An unknown reason ends
+/// the wait, too.
 pub fn wait_end_from_wire(end: i32) -> Option<WaitEnd> {
     let end = proto::WaitEnd::try_from(end);
     end.map_or(Some(WaitEnd::TaskChanged), known_wait_end)
@@ -160,7 +160,7 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
             is_declined: false,
             early_failure: proto::EarlyFailure::Unspecified.into(),
         }),
-        // A scheduler of an earlier version knows it as a failure.
+        // A scheduler of an earlier version treats a declined attempt as a failure.
         AttemptOutcome::Declined(error) => Outcome::Failed(proto::Failed {
             error,
             is_final: true,
@@ -180,7 +180,7 @@ pub fn early_failure_to_wire(failure: Option<EarlyFailure>) -> proto::EarlyFailu
     }
 }
 
-/// The side that is at fault from the wire. So counts the run for a side that only a later version knows.
+/// Converts the side that is at fault from the wire. If only a later version defines the side, the run is at fault.
 pub fn early_failure_from_wire(failure: i32) -> Option<EarlyFailure> {
     match proto::EarlyFailure::try_from(failure) {
         Ok(proto::EarlyFailure::Unspecified) => None,

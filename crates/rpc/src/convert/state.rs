@@ -1,4 +1,4 @@
-//! Terraform states: what a task keeps of its own, and what workers report of it.
+//! Terraform states: the state that a task records as its own, and the reports of workers.
 
 use cts_core::TaskName;
 use cts_core::state::{
@@ -44,7 +44,7 @@ fn keep_to_wire(keep: Option<Keep>) -> proto::StateKeep {
     keep.map(known_keep_to_wire).unwrap_or_default()
 }
 
-/// A decision from the wire. One that this version does not know is an error: neither state may be taken by mistake.
+/// Converts a decision from the wire. An unknown decision is an error: neither state may be taken by mistake.
 fn keep_from_wire(keep: i32) -> Result<Option<Keep>, ConversionError> {
     let known = proto::StateKeep::try_from(keep).map(known_keep_from_wire);
     known.map_err(|_unknown| invalid("StateKeep", &keep))

@@ -19,7 +19,7 @@ same_fields!(
     engine_from_wire { driver, version }
 );
 
-/// To the wire.
+/// Converts a worker to the wire.
 pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
     proto::Worker {
         id: worker.id.to_string(),
@@ -108,7 +108,7 @@ pub fn registration_from_wire(bytes: &[u8]) -> Result<Option<Registration>, Conv
     registration.map(Some)
 }
 
-/// To the wire.
+/// Converts capabilities to the wire.
 pub fn capabilities_to_wire(capabilities: &Capabilities) -> proto::Capabilities {
     let engines = capabilities.engines.iter().cloned();
     proto::Capabilities {

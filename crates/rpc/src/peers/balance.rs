@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tonic::transport::channel::Change;
 use tonic::transport::{Channel, Endpoint};
 
-/// Changes on their way to the channel, which takes them up with its next call only.
+/// Changes on their way to the channel, which takes them up only with its next call.
 const CHANGES: usize = 256;
 
 /// Wanted state of a peer in the balanced set: a later generation replaces the connection.
@@ -17,7 +17,7 @@ pub(super) struct Member {
     pub(super) endpoint: Endpoint,
 }
 
-/// The way to the channel. Without calls, changes pile up; what finds no place waits here in the
+/// Sends endpoint changes to the channel. Without calls, changes pile up; changes beyond the capacity wait here in the
 /// form of the wanted set, so flapping peers fill no memory and block nothing.
 pub(super) struct EndpointUpdates {
     changes: mpsc::Sender<Change<SocketAddr, Endpoint>>,
@@ -44,11 +44,11 @@ impl EndpointUpdates {
         self.wanted.remove(&address);
     }
 
-    /// Sends what the channel does not know yet; ends when it knows all. May be dropped at any time.
+    /// Sends the changes that the channel has not received; returns when all are sent. May be dropped at any time.
     pub(super) async fn flush(&mut self) {
         while let Some((address, member)) = self.next() {
             let Ok(permit) = self.changes.reserve().await else {
-                // All handles on the channel are gone, so nothing receives any more.
+                // All handles of the channel are gone, so no receiver is left.
                 self.sent = generations(&self.wanted);
                 return;
             };

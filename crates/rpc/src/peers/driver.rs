@@ -81,7 +81,7 @@ impl PeersDriver {
         }
     }
 
-    /// Other times than the default ones.
+    /// Replaces the default times.
     pub fn with_times(mut self, times: ProbeTimes) -> Self {
         self.times = times;
         self
@@ -149,7 +149,7 @@ impl PeersDriver {
                 self.feed.remove(*socket);
             }
         }
-        // Not marked as seen: the other peers have yet to be renewed for them.
+        // The change is not marked as seen: the other peers are yet to be renewed with the new keys.
         let keys = self.keys.as_ref().map(KeyChanges::current);
         for (socket, address) in sockets {
             if self.entries.contains_key(&socket) {

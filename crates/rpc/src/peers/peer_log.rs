@@ -1,4 +1,5 @@
-//! The state of the peers of a service in the log: one line for an outage of all of them, else one for each.
+//! The state of the peers of a service in the log: one line for an outage of all peers, otherwise one line for each
+//! peer.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -10,7 +11,7 @@ use crate::address::Address;
 use crate::peers::probe::Unhealthy;
 use crate::peers::roster::Health;
 
-/// Logs what the probes of the peers of one service find.
+/// Logs the results of the probes of the peers of one service.
 pub(super) struct PeerLog {
     service: &'static str,
     all: Reachability,
@@ -18,7 +19,7 @@ pub(super) struct PeerLog {
     lost: BTreeSet<SocketAddr>,
 }
 
-/// The peers apart from the one that was probed.
+/// The peers except the probed peer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Others {
     pub(super) healthy: usize,

@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 
 use crate::health::serves;
 
-/// Shortest pause between two checks: a peer that answers and hangs up must not be asked in a circle.
+/// Shortest pause between two checks, so that a peer that answers and hangs up is not checked in a tight loop.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 /// Next probe of a peer: its time and its destination.
@@ -40,7 +40,7 @@ pub(super) struct Probed {
     pub(super) socket: SocketAddr,
     pub(super) generation: u64,
     pub(super) verdict: Result<(), Unhealthy>,
-    /// Whether the probe came early, because its connection was lost.
+    /// Whether the probe came early, because the connection of the peer was lost.
     pub(super) was_lost: bool,
 }
 

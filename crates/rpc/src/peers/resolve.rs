@@ -89,7 +89,7 @@ impl KnownSockets {
         addresses.filter_map(|(address, sockets)| sockets.is_empty().then_some(address))
     }
 
-    /// All sockets, each with the first address that stands for it.
+    /// All sockets, each with the first address that resolves to it.
     pub(super) fn sockets(&self) -> impl Iterator<Item = (SocketAddr, &Address)> {
         self.sockets
             .iter()

@@ -16,7 +16,7 @@ use crate::peers::probe::{Probe, Unhealthy, Wait};
 use crate::peers::{Peer, PeerCondition, ProbeTimes};
 use crate::tls::ClientKeys;
 
-/// A peer and what is thought of it.
+/// A peer and its judged health.
 pub(super) struct Entry {
     pub(super) peer: Peer,
     pub(super) endpoint: Endpoint,
@@ -30,7 +30,7 @@ pub(super) struct Entry {
     since: Option<DateTime<Utc>>,
     /// Reason of the last check, if that failed.
     reason: String,
-    /// Whether the peer answered the last check that it does not serve.
+    /// Whether the peer answered the last check with the status that it does not serve.
     is_unfit: bool,
 }
 

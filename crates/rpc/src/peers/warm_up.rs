@@ -1,8 +1,8 @@
 //! Connections of the balancing channel are begun whole.
 //!
-//! The channel goes on with the connections that it begins only while calls come. Without calls a connection would stay
-//! open and never begin TLS, and its server would give it up and warn. So each peer that is healthy again is followed by
-//! calls of a health check, until its connection is certainly complete.
+//! The channel continues with the connections that it begins only while calls come. Without calls a connection would
+//! stay open without ever beginning TLS, and its server would close the connection and warn. Therefore health checks
+//! are called for each peer that is healthy again, until its connection is certainly complete.
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ impl ClientTls {
         self.keys.reload().await
     }
 
-    /// Another handle on the same state, for servers that this rule admits.
+    /// Another handle with the same state, for servers that this rule admits.
     #[must_use]
     pub fn with_servers(&self, rule: ServerRule) -> Self {
         Self {
@@ -130,8 +130,8 @@ impl KeyChanges {
 }
 
 impl ClientKeys {
-    /// Makes an endpoint one of the server at `address`, of which `target` is the socket or the same text. The
-    /// certificate of the server must hold the host of `address`, unless the settings name another.
+    /// Adds TLS to an endpoint of the server at `address`; `target` is the socket or the same text. The certificate of
+    /// the server must hold the host of `address`, unless the settings name another.
     pub(crate) fn secure(
         &self,
         endpoint: Endpoint,

@@ -1,20 +1,20 @@
-//! Which files a service and a client have.
+//! The TLS files of a service and of a client.
 
 use std::path::PathBuf;
 
 use cts_tls::{Authorities, IdentityFiles, ServerFiles};
 
-/// The TLS settings of a service (`services.tls`): one identity for what it serves and what it calls.
-/// All files are in PEM form.
+/// The TLS settings of a service (`services.tls`): one identity for its servers and its clients. All files are in PEM
+/// form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     /// Certificates of the authorities that other services' certificates come from.
     pub ca_cert: PathBuf,
-    /// The own certificate, followed by the ones that lead to its authority.
+    /// The own certificate, followed by the certificates that lead to its authority.
     pub cert: PathBuf,
     /// The private key of the own certificate.
     pub key: PathBuf,
-    /// The name that servers' certificates must hold; without it the host of each one's address.
+    /// The name that servers' certificates must hold; without it the host of each server's address.
     pub server_name: Option<String>,
     /// Whether clients must show a certificate.
     pub verify_incoming: bool,
@@ -25,9 +25,9 @@ pub struct TlsFiles {
 pub struct ClientTlsFiles {
     /// Certificates of the authorities that servers' certificates come from.
     pub ca_cert: PathBuf,
-    /// Certificate and key that the client shows to servers that ask for them.
+    /// Certificate and key that the client shows to servers that request them.
     pub identity: Option<IdentityFiles>,
-    /// The name that servers' certificates must hold; without it the host of each one's address.
+    /// The name that servers' certificates must hold; without it the host of each server's address.
     pub server_name: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, OtherError, SignatureScheme};
 
-/// The role that a client expects of the servers that it calls.
+/// The role that a client expects of its servers.
 ///
 /// A certificate that names only other roles is refused in the handshake, before the server gets a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Which versions of an engine are supported, and which of them are tested.
+//! Supported versions of an engine, and tested versions.
 
 use cts_core::EngineKind;
 use semver::{BuildMetadata, Version};
@@ -6,12 +6,12 @@ use semver::{BuildMetadata, Version};
 /// Versions of Terraform that cts is tested with; pre-releases are not.
 pub const SUPPORTED_RANGE: &str = ">= 0.13.0, <= 1.14.3";
 
-/// Whether a version can be used: it is not a pre-release, and not too old. Build metadata does not matter.
+/// Whether a version can be used: it is neither a pre-release nor too old. Build metadata does not matter.
 pub fn is_supported(engine: EngineKind, version: &Version) -> bool {
     version.pre.is_empty() && plain(version) >= of(engine.oldest())
 }
 
-/// Whether cts is tested with a version that can be used.
+/// Whether cts is tested with this supported version.
 pub fn is_tested(engine: EngineKind, version: &Version) -> bool {
     plain(version) <= of(engine.newest_tested())
 }

@@ -1,4 +1,4 @@
-//! The worker's half: a handle that reports deadlines to the guard, and the loop that keeps one alive.
+//! The worker's half: a handle that reports deadlines to the guard, and the loop that keeps a guard alive.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ const RESTART_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duratio
 /// How long the keeper waits for the end of a guard whose pipe is broken.
 const END_OF_BROKEN: Duration = Duration::from_millis(100);
 
-/// After this time a guard does not count as one that died early.
+/// A guard that runs for this time does not count as ended early.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
 /// How long a guard may take to end on request.
@@ -45,7 +45,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct GuardCommand {
     /// The executable; `/proc/self/exe` stays right when the file is replaced.
     pub program: PathBuf,
-    /// Its arguments, with which it must call [`serve`](crate::guard::serve) for `worker`.
+    /// Arguments with which the program must call [`serve`](crate::guard::serve) for `worker`.
     pub arguments: Vec<OsString>,
     /// Its environment, which every process of this user can read: nothing secret.
     pub environment: BTreeMap<OsString, OsString>,
@@ -102,7 +102,7 @@ struct Deadlines {
 impl Guard {
     /// Starts a guard process. [`GuardKeeper::keep`] has to run for as long as the worker.
     ///
-    /// To be called inside a runtime.
+    /// Must be called inside a runtime.
     pub fn start(command: GuardCommand) -> io::Result<(Self, GuardKeeper)> {
         let (process, pipe) = spawn(&command)?;
         let state = State {
@@ -125,9 +125,9 @@ impl Guard {
     /// `kill_by`. Replaces the previous deadlines of the directory. Never waits: when this returns, the guard
     /// is going to act whatever happens to this process, if [`Guard::is_standing`].
     ///
-    /// To be called before Terraform is started, and again with each renewal. A healthy worker stops its
-    /// Terraform itself, so `stop_at` should be a little later than the worker's own stop: a second interrupt
-    /// makes Terraform give up without releasing its lock.
+    /// Must be called before Terraform is started, and again with each renewal. A healthy worker stops its Terraform
+    /// itself, so `stop_at` should be a little later than the worker's own stop: a second interrupt makes Terraform
+    /// give up without releasing its lock.
     pub fn allow(&self, directory: &TaskDirectory, stop_at: Instant, kill_by: Instant) {
         let deadlines = Deadlines {
             act_at: stop_at,
@@ -251,13 +251,13 @@ fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
 }
 
 impl GuardKeeper {
-    /// Starts a new guard whenever none runs, or the present one does not read, and sends it everything,
-    /// until `end` is cancelled, which is for after the worker's last Terraform. Then asks the guard to end
-    /// and waits a little for it.
+    /// Until `end` is cancelled, starts a new guard whenever no guard runs or the present guard does not read, and
+    /// sends it all deadlines. `end` must outlast the worker's last Terraform. Then requests the end of the guard, and
+    /// waits a little for it.
     ///
     /// # Cancellation
-    /// Dropping the future leaves the guard with the last deadlines that it has: the guard takes the end of
-    /// this process for its death.
+    /// Dropping the future leaves the guard with its last deadlines: the guard treats the end of this process as its
+    /// death.
     pub async fn keep(mut self, end: CancellationToken) {
         let mut pause = Duration::ZERO;
         loop {

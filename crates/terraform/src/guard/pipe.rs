@@ -15,7 +15,7 @@ pub(crate) struct LinePipe {
 /// The outcome of writing a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteOutcome {
-    /// All of it is in the pipe.
+    /// The whole line is in the pipe.
     Whole,
     /// The pipe is full; nothing else may be written before the rest of the line.
     Full,
@@ -47,8 +47,8 @@ impl LinePipe {
         WriteOutcome::Whole
     }
 
-    /// Writes a line and its end, after the rest of the line before: [`Written::Full`] means that it
-    /// is going to follow when this is flushed.
+    /// Writes a line and its end, after the rest of the previous line: with [`WriteOutcome::Full`] the rest of the line
+    /// follows when this pipe is flushed.
     pub(crate) fn write(&mut self, line: &str) -> WriteOutcome {
         self.rest.extend_from_slice(line.as_bytes());
         self.rest.push(b'\n');

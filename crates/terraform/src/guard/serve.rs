@@ -72,13 +72,13 @@ enum Event {
     End(Instant),
 }
 
-/// Guards a worker until it has ended and no process of it is left to be stopped.
+/// Guards a worker until it has ended and none of its processes is left to be stopped.
 ///
 /// `input` is the pipe from its [`Guard`](crate::guard::Guard); `log` takes messages for people, a line
 /// each, and loses them rather than wait.
 ///
-/// To be called on the main thread, before any other thread or runtime is started: it blocks SIGINT, SIGTERM
-/// and SIGHUP for this thread and the threads that it starts.
+/// Must be called on the main thread, before any other thread or runtime is started: blocks SIGINT, SIGTERM and SIGHUP
+/// for this thread and the threads that it starts.
 pub fn serve(
     input: impl Read + Send + 'static,
     log: impl Write + Send + 'static,
@@ -219,7 +219,7 @@ impl Loop<'_> {
     }
 }
 
-/// All process groups that carry the mark of `worker`.
+/// All process groups with the mark of `worker`.
 fn groups_of(worker: &str) -> io::Result<Vec<MarkedGroup>> {
     let mut found = Vec::new();
     each_process(|_id, process| {
@@ -258,7 +258,7 @@ impl Log {
             .stack_size(STACK)
             .spawn(move || {
                 for message in waiting {
-                    // Without a reader nothing receives the message.
+                    // Without a reader the message is lost.
                     let _written = writeln!(output, "{message}");
                 }
                 drop(finished);

@@ -47,7 +47,8 @@ pub(crate) struct Watch {
     stop: StopPolicy,
     unknown_grace: Duration,
     deadlines: BTreeMap<PathBuf, Deadlines>,
-    /// Directories in which no Terraform is left; processes that still run there were meant to outlive it.
+    /// Directories in which no Terraform is left; processes that still run in these directories were meant to outlive
+    /// it.
     released: BTreeSet<PathBuf>,
     stops: BTreeMap<PathBuf, Stop>,
     worker: Worker,
@@ -59,7 +60,7 @@ pub(crate) struct Watch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worker {
     AtWork,
-    /// The worker has said that nothing runs outside of the directories that it holds.
+    /// The worker has reported that no process runs outside of the directories with deadlines.
     Leaving,
     Gone,
 }

@@ -1,4 +1,4 @@
-//! Which outputs the files of a module declare.
+//! The outputs that the files of a module declare.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ const JSON: [&str; 2] = [".tf.json", ".tofu.json"];
 /// The outputs of a module.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
-    /// Whether they are sensitive, by their names.
+    /// By name, whether the output is sensitive.
     outputs: BTreeMap<String, bool>,
     /// Whether every file could be read.
     is_whole: bool,
@@ -36,8 +36,8 @@ impl Declared {
         declared
     }
 
-    /// Whether an output is sensitive; `None` if the module does not declare it. An output that may be in an
-    /// unreadable file counts as sensitive.
+    /// Returns whether an output is sensitive; `None` if the module does not declare the output. An output that may be
+    /// in an unreadable file counts as sensitive.
     pub(super) fn is_sensitive(&self, name: &str) -> Option<bool> {
         let known = self.outputs.get(name).copied();
         known.or_else(|| (!self.is_whole).then_some(true))
@@ -47,7 +47,7 @@ impl Declared {
         self.outputs.keys().cloned().collect()
     }
 
-    /// Reads all files. `None` if any cannot be read; the others are read nevertheless.
+    /// Reads all files. Returns `None` if a file cannot be read; the other files are read nevertheless.
     fn read_directory(&mut self, directory: &Path) -> Option<()> {
         let mut whole = Some(());
         for entry in fs::read_dir(directory).ok()? {
@@ -104,7 +104,7 @@ impl Declared {
         Some(())
     }
 
-    /// Adds an output. If several blocks have its name, as with override files, one sensitive block is
+    /// Adds an output. If several blocks have the name of the output, as with override files, one sensitive block is
     /// enough.
     fn add(&mut self, name: &str, sensitive: bool) {
         *self.outputs.entry(name.to_owned()).or_default() |= sensitive;
@@ -112,7 +112,7 @@ impl Declared {
 }
 
 fn read_text(path: &Path) -> Option<String> {
-    // Asked before opening: opening a pipe would wait for a writer.
+    // Checked before opening: opening a pipe would wait for a writer.
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > LONGEST_FILE {
         return None;

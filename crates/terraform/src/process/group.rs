@@ -21,11 +21,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long killed processes may take to disappear.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// Terminates the rest of `group`, whose leader has ended, and kills it when its time is over: the time of
-/// the policy, or the moment that `order` names. Returns whether the group is empty.
+/// Terminates the rest of `group`, whose leader has ended, and kills the group after the time of the policy, or at the
+/// moment that `order` names. Returns whether the group is empty.
 ///
-/// A group keeps its id while any process is in it. An empty group may have lost its id to strangers; so a
-/// group is signalled only right after a process was seen in it that was started for `directory`.
+/// A group keeps its id while any process is in it. An empty group may have lost its id to unrelated processes;
+/// therefore a group is signalled only right after a process was seen in it that was started for `directory`.
 ///
 /// # Cancellation
 /// Dropping the future leaves signals sent.
@@ -63,7 +63,7 @@ pub(super) async fn end(group: Pid, directory: &Path, order: &StopSignal) -> boo
     true
 }
 
-/// Whether a process that was started for `directory` is in the group.
+/// Whether the group still has a process that was started for `directory`.
 async fn is_left(group: Pid, directory: &Path) -> bool {
     // The group is nearly always empty, and this shows it quickly.
     if killpg(group, None) == Err(Errno::ESRCH) {

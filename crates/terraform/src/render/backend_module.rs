@@ -3,7 +3,7 @@
 use cts_core::Backend;
 use serde_json::{Map, Value, json};
 
-/// A root module in JSON that has a backend as it is, credentials included, and nothing else.
+/// A root module in JSON with nothing but an unchanged backend, credentials included.
 pub(crate) fn backend_module(backend: &Backend) -> String {
     let arguments = literal(Value::Object(backend.arguments.clone()));
     let block = Map::from_iter([(backend.kind.clone(), arguments)]);

@@ -45,8 +45,8 @@ fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether `c` can stand in a file as itself. Combining marks count as not printable: they would
-/// merge with the character before them, a quote for instance.
+/// Whether `c` can be written to a file without an escape. Combining marks count as not printable: they would merge
+/// with the character before them, a quote for instance.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, ' '..='~') || (!c.is_ascii() && c.escape_debug().len() == 1)
 }
@@ -117,7 +117,7 @@ pub(super) fn string_list(elements: &[String]) -> String {
 
 /// The type of `value` as a type constraint (docs/terraform.md#variablestf, #variables-and-providers).
 ///
-/// `null` has no type of its own, and an object type can only name identifiers: both become `any`.
+/// `null` has no type of its own, and an object type can only name identifiers: values of these two kinds become `any`.
 pub(super) fn type_constraint(value: &Value, depth: usize) -> String {
     match value {
         Value::Null => "any".to_owned(),
@@ -144,10 +144,10 @@ pub(super) fn object_type(members: &[(&str, &Value)], depth: usize) -> String {
     format!("object({})", object(&pairs, depth))
 }
 
-/// Elements between `open` and `close`: on one line, unless an element itself needs several.
+/// Elements between `open` and `close`: on one line, unless an element needs several lines.
 ///
-/// Each is rendered once: on a line of its own it has the depth of that line, and what fits on one line is the same
-/// at any depth.
+/// Each element is rendered once: on a separate line it has the depth of that line, and text that fits on one line is
+/// the same at any depth.
 fn sequence(
     open: &str,
     close: &str,
@@ -222,8 +222,8 @@ pub(super) fn indent(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Integers as they are, everything else as a plain decimal: HCL knows exponents, but people who
-/// read the file should not need to.
+/// Integers as they are, all other numbers as a plain decimal: HCL supports exponents, but readers of the file should
+/// not need them.
 fn plain_number(number: &Number) -> String {
     let text = number.to_string();
     if text.contains(['e', 'E', '.']) {

@@ -3,10 +3,10 @@
 
 use cts_core::{Condition, ModuleInput, ServicesQuery, TaskDefinition, View};
 
-/// One input that a task watches.
+/// An input that a task watches.
 pub(super) struct Input<'a> {
     pub(super) kind: InputKind<'a>,
-    /// Whether the module gets the input; if not, its changes still run the task.
+    /// Whether the module gets the input; changes of other inputs still run the task.
     pub(super) is_rendered: bool,
     /// The views that the task watches for this input.
     pub(super) views: Vec<View>,

@@ -210,7 +210,8 @@ fn members(argument: &Value) -> Option<Members<'_>> {
     are_names.then_some(members)
 }
 
-/// The providers that the module wants under an alias, each with its name in the root module. Others are inherited.
+/// The providers that the module declares under an alias, each with its name in the root module. Other providers are
+/// inherited.
 fn passed(providers: &[TaskProvider<'_>], module: &ModuleInterface) -> Vec<(String, String)> {
     let passed = providers.iter().filter_map(|provider| {
         let name = provider.name.to_owned();

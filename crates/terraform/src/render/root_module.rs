@@ -24,9 +24,9 @@ pub struct RenderSettings {
     pub terraform_version: semver::Version,
     /// Configured `required_providers`, by provider name without alias: a version or an object.
     pub required_providers: Map<String, Value>,
-    /// Where state is kept.
+    /// Backend that keeps the state.
     pub backend: Backend,
-    /// All provider blocks with evaluated values; a task uses the ones that it names.
+    /// All provider blocks with evaluated values; a task uses the blocks that it names.
     pub providers: Vec<ProviderBlock>,
 }
 
@@ -60,9 +60,9 @@ pub struct GeneratedFile {
     pub name: &'static str,
     /// Complete text.
     pub contents: String,
-    /// Whether the file holds credentials: then its mode is 0600, and it exists during runs only.
+    /// Whether the file holds credentials: such a file has the mode 0600, and exists only during runs.
     pub secret: bool,
-    /// Whether the file stays and is readable by its owner alone, because values in it are hidden where they are shown.
+    /// Whether the file stays, readable only by its owner, because its values are hidden in all displays.
     pub private: bool,
 }
 
@@ -135,7 +135,7 @@ pub(super) struct TaskProvider<'a> {
     pub(super) name: &'a str,
     /// The alias by which the task names it.
     pub(super) alias: Option<&'a str>,
-    /// Its place among the instances of this provider; `None` if the task has only this one.
+    /// Index of this instance among the instances of the provider; `None` for a single instance.
     pub(super) instance: Option<usize>,
     /// Arguments sorted by name; empty without a block.
     pub(super) arguments: Vec<(&'a str, &'a Value)>,
@@ -161,7 +161,7 @@ impl TaskProvider<'_> {
     }
 }
 
-/// The instances of each provider. Several have one variable, a tuple.
+/// The instances of each provider. Several instances have one variable, a tuple.
 pub(super) fn instances<'p, 'a>(
     providers: &'p [TaskProvider<'a>],
 ) -> impl Iterator<Item = &'p [TaskProvider<'a>]> {

@@ -1,7 +1,7 @@
 //! `terraform.tfvars.tmpl` (docs/terraform.md#the-task-directory).
 //!
-//! The file is never executed here: it shows people in a task directory, in the form they know, where the
-//! values of `terraform.tfvars` come from.
+//! The file is never executed here: in a task directory it shows users, in a familiar form, the origin of the values in
+//! `terraform.tfvars`.
 
 use std::fmt::Write as _;
 

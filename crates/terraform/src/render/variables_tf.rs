@@ -42,7 +42,7 @@ variable "services" {
 /// The line of [`SERVICES`] that [`PORTS`] follows.
 const PORT: &str = "      port      = number\n";
 
-/// The attribute that only modules get that declare it.
+/// The attribute that is passed only to modules that declare it.
 const PORTS: &str =
     "      ports     = list(object({ name = string, port = number, default = bool }))\n";
 
@@ -65,7 +65,8 @@ variable "consul_kv" {
 /// First version with `sensitive`.
 const SENSITIVE_SINCE: Version = Version::new(0, 14, 0);
 
-/// Whether the engine has variables that are in no plan: then a saved plan holds no arguments of providers.
+/// Whether the engine supports ephemeral variables, which are in no plan: a saved plan then holds no arguments of
+/// providers.
 fn has_ephemeral(settings: &RenderSettings) -> bool {
     settings.terraform_version
         >= match settings.engine {

@@ -2,8 +2,8 @@
 
 use unicode_ident::is_xid_continue;
 
-/// Splits a text after the address of a resource instance that it begins with, such as
-/// `module.web["a"].null_resource.x[0]`. `None` if it does not begin with an address.
+/// Splits a text after the address of a resource instance at its beginning, such as
+/// `module.web["a"].null_resource.x[0]`. Returns `None` if the text does not begin with an address.
 pub(super) fn split_address(text: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     let mut names = 0;

@@ -15,7 +15,7 @@ pub(super) struct Changes {
     /// Hashes of further addresses.
     more: HashSet<u64>,
     uncounted: u32,
-    /// Counts of the changes that were seen, one by one.
+    /// Number of the changes that were seen individually.
     counted: ResourceCounts,
     /// Counts of Terraform's summary at the end.
     said: Option<ResourceCounts>,

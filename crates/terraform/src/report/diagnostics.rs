@@ -14,7 +14,7 @@ use std::mem;
 
 use cts_core::runs::{DIAGNOSTICS_KEPT, Diagnostic, Severity};
 
-/// Most bytes of one diagnostic while it is read; fewer are kept in the end.
+/// Most bytes of one diagnostic while it is read; fewer bytes are kept in the end.
 const LONGEST: usize = 64 * 1024;
 
 /// Maximum of diagnostics that are compared; later diagnostics are only counted.
@@ -97,8 +97,8 @@ impl Diagnostics {
         self.keep(diagnostic);
     }
 
-    /// Keeps a diagnostic, unless an equal one is kept already: Terraform repeats those of a plan when it
-    /// applies.
+    /// Keeps a diagnostic, unless an equal diagnostic is kept already: Terraform repeats the diagnostics of a plan when
+    /// it applies.
     pub(super) fn keep(&mut self, diagnostic: Diagnostic) {
         if self.kept.contains(&diagnostic) {
             return;
@@ -110,7 +110,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds diagnostics that were read elsewhere.
+    /// Adds diagnostics from another source.
     pub(super) fn take_in(&mut self, mut other: Self) {
         self.end();
         other.end();
@@ -120,7 +120,7 @@ impl Diagnostics {
         self.more = self.more.saturating_add(other.more);
     }
 
-    /// The diagnostics, and the number of further ones.
+    /// The diagnostics, and the number of the remaining diagnostics.
     pub(super) fn finish(mut self) -> (Vec<Diagnostic>, u32) {
         self.end();
         (self.kept, self.more)

@@ -20,7 +20,7 @@ pub(super) struct Events {
     begun: bool,
 }
 
-/// One event, with the members that are used.
+/// One event, with the members that cts uses.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]

@@ -25,11 +25,11 @@ const STAGED: &str = ".terraform.cts-new";
 const MODULES: &str = "modules";
 const MANIFEST: &str = "modules.json";
 
-/// Directories with the executables of providers, which take most of the space. Terraform replaces these
-/// files and does not write into them, so that copies can share them.
+/// Directories with the executables of providers, which take most of the space. Terraform replaces these files and
+/// never writes into them, so that copies can share the files.
 const PROVIDERS: [&str; 2] = ["providers", "plugins"];
 
-/// Which modules were installed, and where.
+/// The installed modules and their directories.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     #[serde(rename = "Modules")]
@@ -47,8 +47,8 @@ struct Module {
     others: Map<String, Value>,
 }
 
-/// Copies the results of `init` from the directory of one task into that of another, which has none; false if
-/// the source has nothing to copy.
+/// Copies the results of `init` from the directory of one task into the directory of another task, which has no
+/// results; returns false if the source has nothing to copy.
 pub(super) fn copy(
     (source, from): (&Path, &TaskName),
     (target, to): (&Path, &TaskName),

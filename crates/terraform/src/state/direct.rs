@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::file::{FoundState, parse};
 use crate::attempt::Attempt;
 
-/// Where backend `local` keeps the states of workspaces by default.
+/// Directory in which the backend `local` keeps the states of workspaces by default.
 const WORKSPACE_DIRECTORY: &str = "terraform.tfstate.d";
 
 /// Most bytes of a state that are unpacked here.
@@ -30,14 +30,15 @@ const GZIP: u8 = 0x1f;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadState(pub Option<FoundState>);
 
-/// The state of the attempt's task in its backend, if that is a file of this machine; `None` if it has to be pulled.
+/// The state of the attempt's task in its backend, if the state is a file of this machine; `None` if the state has to
+/// be pulled.
 ///
 /// Blocks for the time that it takes to read a file.
 pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<ReadState> {
     read_file(&attempt.task, attempt.directory.path(), backend)
 }
 
-/// As [`read_directly`], for a task with this directory.
+/// Like [`read_directly`], for a task with this directory.
 pub fn read_file(task: &TaskName, directory: &Path, backend: &Backend) -> Option<ReadState> {
     if backend.kind != "local" {
         return None;
@@ -45,8 +46,7 @@ pub fn read_file(task: &TaskName, directory: &Path, backend: &Backend) -> Option
     let directory = workspace_directory(directory, backend)?;
     let path = directory.join(task.as_str()).join("terraform.tfstate");
     match fs::read(path) {
-        // Terraform leaves an empty file if it is killed while it writes, and treats an empty file as no
-        // state.
+        // If Terraform is killed while it writes, it leaves an empty file, which it treats as no state.
         Ok(text) if text.is_empty() => Some(ReadState(None)),
         Ok(text) => parse(&text).ok().map(ReadState),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(ReadState(None)),
@@ -83,7 +83,7 @@ pub fn consul_parts(value: &[u8]) -> Option<Vec<String>> {
     Some(parts.chunks).filter(|keys| keys.len() <= MOST_PARTS)
 }
 
-/// The state in a value of Consul's KV store, or in its parts together; `None` if it has to be pulled.
+/// The state in a value of Consul's KV store, or in its joined parts; `None` if the state has to be pulled.
 pub fn read_consul_value(value: &[u8]) -> Option<FoundState> {
     let mut unpacked = Vec::new();
     let text = if value.first() == Some(&GZIP) {

@@ -16,14 +16,14 @@ const FIRST_SERIAL: u64 = 1;
 pub struct FoundState {
     /// The identity of the state, with the number of managed resources if that can be read.
     pub state: TerraformState,
-    /// Whether the state is empty and was never changed: many backends make such a state, with a lineage of
-    /// its own, when a command only names the workspace.
+    /// Whether the state is empty and was never changed: many backends create such a state, with a new lineage, when a
+    /// command only names the workspace.
     pub is_placeholder: bool,
 }
 
 impl FoundState {
-    /// Whether Terraform has made this state by itself, because a workspace was named or a push was cut off: it is
-    /// empty, and not the `known` one.
+    /// Whether Terraform created this state by itself, because a workspace was named or a push was cut off: the state
+    /// is empty, and not the `known` state.
     pub fn is_made_here(&self, known: Option<&KnownState>) -> bool {
         self.is_placeholder && known.is_none_or(|known| known.lineage != self.state.lineage)
     }

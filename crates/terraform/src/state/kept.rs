@@ -1,4 +1,4 @@
-//! Records of a directory about its backend: the backend that it was verified for, and the one before.
+//! Records of a directory about its backend: the backend that it was verified for, and the previous backend.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ use crate::step::Step;
 use crate::terraform::Terraform;
 use crate::torn::is_json;
 
-/// Variables that say where a backend is, or with which account it is used, by the kind of the backend.
+/// Variables that determine the place of a backend, or the account for it, by the kind of the backend.
 const VARIABLES: [(&str, &[&str]); 8] = [
     ("azurerm", &["ARM_"]),
     ("consul", &["CONSUL_"]),
@@ -80,13 +80,13 @@ struct KeptBackend {
 }
 
 impl Terraform {
-    /// Whether the state was found right for this backend after this number of moves.
+    /// Whether the state was verified for this backend after this number of moves.
     pub fn is_verified(attempt: &Attempt, identity: BackendIdentity, moves: u32) -> bool {
         let known = fs::read_to_string(marker(attempt)).unwrap_or_default();
         known == identity.record(moves)
     }
 
-    /// Whether the state was found right for this backend, after whatever number of moves.
+    /// Whether the state was verified for this backend, after any number of moves.
     pub fn was_verified(attempt: &Attempt, identity: BackendIdentity) -> bool {
         let known = fs::read_to_string(marker(attempt)).unwrap_or_default();
         let (before, _moves) = known.split_once(' ').unwrap_or_default();
@@ -111,15 +111,15 @@ impl Terraform {
         Self::forget_previous_backend(attempt)
     }
 
-    /// The backend for which this directory was verified last, with its credentials, if `init` has got a
-    /// different backend since: other credentials alone do not count.
+    /// The backend for which this directory was verified last, with its credentials, if `init` has got a different
+    /// backend since: a change of the credentials alone does not count.
     pub fn previous_backend(attempt: &Attempt) -> Result<Option<Backend>, CommandError> {
         other_backend(attempt).map_err(|error| failed(attempt, Step::Init, error))
     }
 }
 
-/// Called before `init` gets a backend: keeps Terraform's record of the backend in use. A record that is kept
-/// already is that of the last verification, and stays.
+/// Called before `init` gets a backend: keeps Terraform's record of the backend in use. An existing record belongs to
+/// the last verification, and stays.
 pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
     let previous = data_file(attempt, PREVIOUS_FILE);
     // A torn record would be useless for ever.

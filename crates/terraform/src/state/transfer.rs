@@ -60,10 +60,10 @@ impl FetchedState {
 impl Terraform {
     /// The state of the attempt's task in the backend for which its directory is initialised.
     ///
-    /// A missing workspace is not created by that. Nothing of the state reaches the output of the attempt.
+    /// A missing workspace is not created by that. The output of the attempt contains nothing of the state.
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
+    /// Like [`Terraform::apply`]. The command changes nothing, even if it is interrupted.
     pub async fn pull_state(&self, attempt: &Attempt) -> Result<Option<FoundState>, CommandError> {
         if self.has_workspace(attempt).await? {
             self.pull_applied_state(attempt).await
@@ -72,11 +72,10 @@ impl Terraform {
         }
     }
 
-    /// Like [`Terraform::pull_state`], after a command that has named the workspace, so that it need not be
-    /// looked for.
+    /// Like [`Terraform::pull_state`], after a command that has named the workspace, so that the workspace exists.
     ///
     /// # Cancellation
-    /// As for [`Terraform::pull_state`].
+    /// Like [`Terraform::pull_state`].
     pub async fn pull_applied_state(
         &self,
         attempt: &Attempt,
@@ -91,7 +90,7 @@ impl Terraform {
     /// a separate directory, whose `init` needs no providers. The other backend is not changed by that.
     ///
     /// # Cancellation
-    /// As for [`Terraform::pull_state`].
+    /// Like [`Terraform::pull_state`].
     pub async fn fetch_state(
         &self,
         attempt: &Attempt,
@@ -130,11 +129,11 @@ impl Terraform {
         }))
     }
 
-    /// Writes a state to the place of the attempt's task, under Terraform's own lock. Without `force`
-    /// Terraform refuses to replace a state of another lineage, or a later one, unless it is empty.
+    /// Writes a state to the place of the attempt's task, under Terraform's own lock. Without `force` Terraform refuses
+    /// to replace a state of another lineage, or a later state, unless that state is empty.
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`].
+    /// Like [`Terraform::apply`].
     pub async fn push_state(
         &self,
         attempt: &Attempt,
@@ -161,7 +160,7 @@ impl Terraform {
     /// Whether the workspace of the attempt's task exists.
     async fn has_workspace(&self, attempt: &Attempt) -> Result<bool, CommandError> {
         let attempt = &quiet(attempt);
-        // The chosen workspace may be missing, and many backends create it when it is named.
+        // The chosen workspace may be missing, and many backends create a workspace when it is named.
         forget_workspace(attempt).map_err(|error| failed(attempt, Step::Workspaces, error))?;
         let ended = self
             .run(attempt, Step::Workspaces, StdoutUse::Captured)
@@ -195,8 +194,8 @@ fn quiet(attempt: &Attempt) -> Attempt {
     }
 }
 
-/// Whether the output of `workspace list` has this workspace: each has a line of its own, with a star before
-/// the chosen one.
+/// Whether the output of `workspace list` has this workspace: each workspace has its own line, with a star before the
+/// chosen workspace.
 fn lists(workspaces: &str, name: &str) -> bool {
     let lines = workspaces.lines();
     let mut names = lines.map(|line| line.trim_start_matches(['*', ' ']).trim_end());

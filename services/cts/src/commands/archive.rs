@@ -52,7 +52,7 @@ impl Reader {
     }
 }
 
-/// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
+/// Runs the command and returns the exit code. Changes nothing, so it may run while cts works.
 pub(crate) async fn run(command: ArchiveCommand, process_env: &ProcessEnv) -> Result<u8, Failure> {
     let place = match &command {
         ArchiveCommand::List { place, .. } | ArchiveCommand::Show { place, .. } => place,
@@ -110,7 +110,7 @@ fn document(archives: &[Archive]) -> Value {
     json!({ "archives": archives.collect::<Vec<_>>() })
 }
 
-/// One line for each row, page by page: an archive may be large.
+/// Prints one line for each row, page by page, because an archive may be large.
 async fn show(reader: &mut Reader, beginning: &str, output: Output) -> Result<(), Failure> {
     let known = reader.archives().await?;
     let id = choose(&known, beginning)?;
@@ -137,7 +137,7 @@ fn line(row: &ArchivedRow, output: Output) -> String {
     }
 }
 
-/// The one archive whose id begins so.
+/// The only archive whose id begins with `beginning`.
 fn choose(known: &[Archive], beginning: &str) -> Result<ArchiveId, Failure> {
     let fits: Vec<ArchiveId> = known
         .iter()

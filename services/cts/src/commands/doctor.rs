@@ -1,6 +1,6 @@
 //! `cts doctor`: checks of the surroundings that a configuration needs (docs/cli.md#cts-doctor).
 //!
-//! All checks run at once, each with a deadline. None of them writes anything.
+//! All checks run at once, each with a deadline. The checks write nothing.
 
 mod certificates;
 mod clock;
@@ -43,11 +43,11 @@ const DEADLINE: Duration = Duration::from_secs(5);
 struct Subject<'a> {
     config: &'a Config,
     needs: Needs,
-    /// What the service uses, apart from the database, whose connection has a check of its own.
+    /// Dependencies of the service, apart from the database, whose connection has a separate check.
     uses: Uses,
-    /// Where the service serves gRPC; `None` if it serves none.
+    /// Address at which the service serves gRPC; `None` without gRPC.
     grpc: Option<SocketAddr>,
-    /// The role that callers expect of the service as a server; `None` if nothing calls it by gRPC.
+    /// The role that callers expect in the certificate of the service; `None` if it has no callers by gRPC.
     server_role: Option<ServiceRole>,
     process_env: &'a ProcessEnv,
 }
@@ -69,7 +69,7 @@ impl Subject<'_> {
     }
 }
 
-/// What is used by the service that the command is about.
+/// Dependencies of the service that the command is about.
 fn uses(service: Service, needs: Needs, config: &Config) -> Uses {
     let uses = Uses::of(service, config);
     Uses {
@@ -80,7 +80,7 @@ fn uses(service: Service, needs: Needs, config: &Config) -> Uses {
     }
 }
 
-/// Runs the command and returns the exit code: that of the worst finding.
+/// Runs the command and returns the exit code, which is the code of the worst finding.
 pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, Failure> {
     if doctor.configuration.paths.is_empty() {
         return Ok(CommandError::NoConfiguration.report());
@@ -137,7 +137,7 @@ async fn outside(subject: Subject<'_>) -> Vec<Finding> {
     join_all(checks).await.into_iter().flatten().collect()
 }
 
-/// The findings of a check, or that it took too long.
+/// The findings of a check, or a finding that the check took too long.
 async fn within(check: &'static str, checking: impl Future<Output = Vec<Finding>>) -> Vec<Finding> {
     match timeout(DEADLINE, checking).await {
         Ok(findings) => findings,

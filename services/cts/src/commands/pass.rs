@@ -1,8 +1,8 @@
 //! `-once` and `-inspect`: one pass over the tasks, and the end (docs/runs.md#passes).
 //!
-//! Both are the embedded shape without an API: this module requests one run of each enabled task and follows
-//! those runs to their ends. Tasks run in parallel, as far as the worker has slots; a task that fails does
-//! not stop the others, and sets the exit code at the end.
+//! Both options start the embedded shape without an API: this module requests one run of each enabled task and follows
+//! those runs to their ends. Tasks run in parallel, as far as the worker has slots; a task that fails does not stop the
+//! others, and sets the exit code at the end.
 
 mod progress;
 mod tally;
@@ -37,11 +37,11 @@ pub(crate) use terminal::ProgressLines;
 /// How often a log without a terminal reports the reason of a wait.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
-/// A pass over `config`'s tasks: with [`StartMode::Once`] each is applied, with [`StartMode::Inspect`] each
-/// is planned, and the state of other instances is not touched. Only the tasks named by `only` run, in that
-/// order; all of them if it is empty. Ends when each is through, or with a signal.
+/// A pass over `config`'s tasks: with [`StartMode::Once`] each is applied, with [`StartMode::Inspect`] each is planned,
+/// and the state of other instances is not touched. Only the tasks named by `only` run, in that order; all tasks if
+/// `only` is empty. Ends when each is through, or with a signal.
 ///
-/// Changes of the stored tasks over the API count: enabled tasks run, also the ones of the API.
+/// Changes of the stored tasks over the API count: enabled tasks run, including tasks of the API.
 pub(crate) async fn run(
     options: StartOptions,
     only: &[String],
@@ -204,7 +204,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes the disabled tasks ready, after the enabled ones.
+    /// Makes the disabled tasks ready, after the enabled tasks.
     async fn make_ready(&self, checks: &DisabledChecks) {
         if !checks.run(self.kind == RunKind::Plan).await {
             tracing::info!(target: "ctrl", "another scheduler leads, and looks after disabled tasks");
@@ -245,7 +245,7 @@ impl Follower {
             follow: true,
             one_part: false,
         };
-        // Without it less is seen; the run is not worse for it.
+        // Without this log less is visible; the run is not affected.
         if let Ok(lines) = self.logs.read_log(request).await {
             self.written.insert(task.to_owned(), lines.into_inner());
         }
@@ -296,7 +296,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Says why nothing happens, where no terminal shows it (P10).
+    /// Logs why nothing happens, if no terminal shows the reason (P10).
     fn log_waiting(&self) {
         let mut waiting = self.tally.waiting();
         if let Some(first) = waiting.next() {

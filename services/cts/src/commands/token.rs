@@ -16,7 +16,7 @@ use crate::commands::migrate::Source;
 use crate::commands::token::new_file::NewFile;
 use crate::failure::Failure;
 
-/// Said about a token with the role admin for some tasks.
+/// Warning about a token with the role admin for some tasks.
 const ANY_MODULE: &str = "The patterns are no boundary for the role admin: its tasks may use any module, and a module can do \
     what its worker can, also with the states of other tasks. security.module_sources limits the modules.";
 
@@ -36,7 +36,7 @@ pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Resu
         .await
 }
 
-/// Whether the command makes a token that is limited to some tasks, and may make these with any module.
+/// Whether the command makes a token that is limited to some tasks, and may create these tasks with any module.
 fn makes_any_module(command: &TokenCommand, process_env: &ProcessEnv) -> Result<bool, Failure> {
     let TokenCommand::Create(create) = command else {
         return Ok(false);

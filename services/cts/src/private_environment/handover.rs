@@ -62,7 +62,7 @@ pub(super) fn seal(handover: &Handover) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Creates a file in memory that can never be executed. Kernels before 6.3 lack that flag; later ones may demand it.
+/// Creates a file in memory that can never be executed. Kernels before 6.3 lack that flag; later kernels may demand it.
 fn create() -> nix::Result<OwnedFd> {
     let flags = MFdFlags::MFD_ALLOW_SEALING;
     let never_executed = flags | MFdFlags::from_bits_retain(libc::MFD_NOEXEC_SEAL);

@@ -1,5 +1,5 @@
-//! How many clients the listeners take (docs/configuration.md#limits): so many that descriptors for Consul, the database
-//! and Terraform are left.
+//! Most clients of the listeners (docs/configuration.md#limits): the limit leaves descriptors for Consul, the database
+//! and Terraform.
 
 use std::num::NonZeroU32;
 
@@ -8,7 +8,7 @@ use cts_gateway::Limits;
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_runtime::ProcessEnv;
 
-/// The part of the descriptors of a process that the connections of one listener may take. There are two listeners at
+/// The part of the descriptors of a process that the connections of one listener may use. There are two listeners at
 /// most.
 const PART: u64 = 4;
 

@@ -1,4 +1,4 @@
-//! How the services of a cluster reach each other: addresses, TLS, and the loops that look after both.
+//! Connections between the services of a cluster: addresses, TLS, and the loops that keep both up to date.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::failure::Failure;
 use crate::services::access;
 use crate::services::reload::Parts;
 
-/// Where schedulers are by default.
+/// Default address of schedulers.
 const SCHEDULER: &str = "127.0.0.1:8560";
 
-/// Where watchers are by default.
+/// Default address of watchers.
 const WATCHER: &str = "127.0.0.1:8561";
 
-/// The side of a service that others call, and the side that calls.
+/// The server side and the client side of a service.
 #[derive(Debug)]
 pub(crate) struct Links {
     rule: TransportRule,
@@ -52,13 +52,13 @@ struct Credentials {
 }
 
 impl Links {
-    /// The links of one service alone. Without certificates it could not tell its callers apart.
+    /// The links of a single service. Without certificates the service could not distinguish its callers.
     pub(crate) async fn of_service(config: &Config) -> Result<Self, Failure> {
         require_certificates(config)?;
         Self::checked(config).await
     }
 
-    /// The links of a process with all services, which checks its callers as the configuration says.
+    /// The links of a process with all services, which checks its callers according to the configuration.
     pub(crate) async fn checked(config: &Config) -> Result<Self, Failure> {
         let links = Self::new(&config.services, &config.security).await?;
         Ok(Self {
@@ -101,7 +101,7 @@ impl Links {
         })
     }
 
-    /// Lets tokens that this scheduler knows be credentials of gRPC calls, where credentials are needed, and records
+    /// Accepts tokens that this scheduler knows as credentials of gRPC calls, if credentials are required, and records
     /// refused calls.
     pub(crate) fn recognise(
         &mut self,
@@ -219,7 +219,7 @@ impl Links {
         Ok(peers)
     }
 
-    /// Listens for gRPC, unless that would be plain text where it is not allowed.
+    /// Listens for gRPC, unless that would be plain text against the rule.
     pub(crate) async fn listen(&self, address: SocketAddr) -> Result<TcpListener, Failure> {
         self.rule.check_listener(address)?;
         listen(Socket::Grpc, address).await
@@ -251,7 +251,7 @@ impl Links {
     }
 }
 
-/// Where the services may talk in plain text.
+/// Addresses between which the services may use plain text.
 pub(crate) fn transport_rule(config: &ServicesConfig) -> TransportRule {
     TransportRule {
         tls: config.tls.is_some(),
@@ -259,7 +259,7 @@ pub(crate) fn transport_rule(config: &ServicesConfig) -> TransportRule {
     }
 }
 
-/// Refuses to go on if callers or servers are to be told apart and show no certificates.
+/// Fails if callers or servers must be distinguished and show no certificates.
 pub(crate) fn require_certificates(config: &Config) -> Result<(), Failure> {
     let security = &config.security;
     let keys = match (security.require_auth, security.service_roles) {

@@ -17,10 +17,11 @@ use tempfile::TempDir;
 use crate::failure::Failure;
 use crate::services::lock::{DirectoryLock, Use};
 
-/// Name of the database in the working directory; no task can have it, for it has a dot.
+/// Name of the database in the working directory; no task can have the name, because it has a dot.
 pub(crate) const FILE: &str = "cts.db";
 
-/// The password where the URL has none. Services take it out of their environment, where the driver looks for it.
+/// The password where the URL has none. Services remove the variable from their environment, in which the driver looks
+/// for it.
 const PASSWORD: &str = "PGPASSWORD";
 
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(crate) enum Database {
         store: SqliteStore,
         _directory: TempDir,
     },
-    /// A server that others use too.
+    /// A server that other processes use, too.
     Server(Box<PostgresStore>),
 }
 
@@ -59,7 +60,7 @@ impl Database {
         })
     }
 
-    /// A new one for this process alone, for work that must leave no trace in the state of others.
+    /// A new database for this process alone, for work that must leave no trace in the state of other processes.
     pub(crate) async fn temporary(process_env: &ProcessEnv) -> Result<Self, Failure> {
         let directory = tempfile::Builder::new()
             .prefix("cts-")
@@ -128,7 +129,7 @@ async fn open_file(path: &Path, process_env: &ProcessEnv) -> Result<SqliteStore,
     cts_store_sqlite::open(path, clock, process_env.boot.as_deref()).await
 }
 
-/// The URL with this password, unless it has one.
+/// The URL with this password, unless the URL has a password.
 fn with_password(url: &SecretString, password: &OsStr) -> SecretString {
     let text = url.expose_secret();
     let (before, query) = text.split_once('?').unwrap_or((text, ""));

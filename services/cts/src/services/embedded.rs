@@ -1,7 +1,7 @@
-//! All four services in one process, talking through their generated clients over in-memory transports.
+//! All four services in one process, connected by their generated clients over in-memory transports.
 //!
-//! Over SQLite the process has everything for itself. Over Postgres it is one of several equal ones, and
-//! the rules of the cluster hold: leases, guard, bundles.
+//! Over SQLite the process shares nothing with other processes. Over Postgres the process is one of several equal
+//! processes, and the rules of the cluster hold: leases, guard, bundles.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// For the REST API; `None` without one.
+    /// Listener of the REST API; `None` without the API.
     pub api: Option<TcpListener>,
-    /// For gRPC clients such as `grpcurl`, if wanted.
+    /// Listener for gRPC clients such as `grpcurl`, if wanted.
     pub grpc: Option<TcpListener>,
-    /// For metrics and health checks, with what they show.
+    /// Listener for metrics and health checks, with their content.
     pub observation: Observation,
 }
 
@@ -45,9 +45,9 @@ pub struct Sockets {
 pub enum StartMode {
     /// Runs them whenever something has changed.
     Daemon,
-    /// One pass: each is applied once.
+    /// One pass: each task is applied once.
     Once,
-    /// One pass: each is planned once, and nothing is changed.
+    /// One pass: each task is planned once, and nothing is changed.
     Inspect,
 }
 
@@ -66,7 +66,7 @@ impl StartMode {
 pub struct StartOptions {
     /// How the tasks run.
     pub mode: StartMode,
-    /// Whether stored tasks are forgotten first, so that only the configuration's are left.
+    /// Whether stored tasks are deleted first, so that only the tasks of the configuration are left.
     pub reset_storage: bool,
     /// Whether the file was restored from a backup, so that no input counts as applied.
     pub restored: bool,
@@ -93,9 +93,9 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Checks Consul and Terraform, then opens the database and puts everything together. Nothing is
-    /// written before the checks have passed. With [`StartMode::Inspect`] the database is one that goes with the
-    /// instance. Must be called inside a runtime.
+    /// Checks Consul and Terraform, then opens the database and puts everything together. Nothing is written before the
+    /// checks have passed. With [`StartMode::Inspect`] the database lives as long as the instance. Must be called
+    /// inside a runtime.
     pub async fn prepare(
         config: &Config,
         process_env: &ProcessEnv,

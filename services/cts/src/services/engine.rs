@@ -1,4 +1,4 @@
-//! Which Terraform or OpenTofu runs, and where a missing one comes from (docs/terraform.md#the-executable).
+//! The Terraform or OpenTofu to run, and the source of a missing engine (docs/terraform.md#the-executable).
 
 use std::fs;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use semver::Version;
 use crate::engine_error::{EngineError, InstallError};
 use crate::failure::Failure;
 
-/// Where engines are installed, in the working directory; no task can have the name, for it has a dot.
+/// Directory of installed engines, in the working directory; no task can have the name, because it has a dot.
 const ENGINES: &str = ".engines";
 
 /// More than a key has, and less than what a mistaken file could have.
@@ -28,8 +28,8 @@ struct Search<'a> {
     process_env: &'a ProcessEnv,
 }
 
-/// The engine of a worker. Where a server makes the runs, none is needed but to read states out of the backend
-/// that had them before.
+/// The engine of a worker. If a server makes the runs, an engine is needed only to read states from the backend that
+/// had them before.
 pub(crate) async fn needed_engine(
     config: &Config,
     process_env: &ProcessEnv,
@@ -47,11 +47,12 @@ pub(crate) async fn needed_engine(
 /// The engine that a start would find.
 #[derive(Debug)]
 pub(crate) enum Available {
-    /// It is on this machine.
+    /// The engine is on this machine.
     Found(Executable),
-    /// Another version than the configured one is on the `PATH`; a start tries to install that first.
+    /// A version other than the configured version is on the `PATH`; a start first tries to install the configured
+    /// version.
     Other {
-        /// The one on the `PATH`.
+        /// The engine on the `PATH`.
         found: Executable,
         /// The configured version.
         wanted: String,
@@ -62,7 +63,7 @@ pub(crate) enum Available {
         version: String,
         /// The source of the release.
         site: String,
-        /// The directory that would receive it.
+        /// The directory for the engine.
         directory: PathBuf,
     },
 }
@@ -273,7 +274,7 @@ impl Search<'_> {
         let releases = Releases::new(source)?;
         let lock = InstallLock::take(directory, limits.time + Duration::from_mins(1)).await?;
         let (environment, start) = (&self.process_env.environment, &self.process_env.current_dir);
-        // Another process may have been faster.
+        // Another process may have installed the engine in the meantime.
         let there = Executable::in_directory(engine, directory, environment, start).await;
         if let Some(executable) = there.map_err(InstallError::DoesNotRun)? {
             return Ok(executable);

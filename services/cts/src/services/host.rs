@@ -19,7 +19,7 @@ use crate::services::database::Database;
 use crate::services::reload::Parts;
 use crate::services::telemetry::Observation;
 
-/// The parts of a process. One that ends before its time ends the process.
+/// The parts of a process. A part that ends before its time ends the process.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) links: Links,
@@ -30,7 +30,7 @@ pub(crate) struct Host {
     pub(crate) outside: Tasks,
     /// The scheduler, which takes those reports and resigns.
     pub(crate) between: Tasks,
-    /// The watcher, which would look lost if it ended before the scheduler, and what every part needs.
+    /// The watcher, which would look lost if it ended before the scheduler, and the dependencies of all parts.
     pub(crate) inside: Tasks,
 }
 

@@ -8,7 +8,7 @@ use cts_terraform::is_ignored_setting;
 pub(crate) const INSTEAD: &str = "`variables` of the task for TF_VAR_…, `parallelism` of the driver or `task_env` of a \
      `terraform_provider` for TF_CLI_ARGS…; the workspace is that of the task";
 
-/// The names of the variables that are set, in one text; `None` without such a variable.
+/// The names of the variables that are set, in one text; `None` if none is set.
 pub(crate) fn ignored_variables(process_env: &ProcessEnv) -> Option<String> {
     let names = process_env.environment.keys();
     let names = names.filter(|name| is_ignored_setting(name));

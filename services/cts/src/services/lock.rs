@@ -36,8 +36,7 @@ impl Use {
     }
 }
 
-/// Held while a process works in a directory. The operating system lets go of it when the process
-/// ends, however that happens.
+/// Held while a process works in a directory. The operating system releases the lock when the process ends, in any way.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
     _file: Flock<File>,

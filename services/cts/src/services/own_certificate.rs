@@ -9,7 +9,7 @@ use cts_tls::PeerCertificate;
 /// Judgement about the certificate in `services.tls`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OwnCertificate {
-    /// Names the role of the service; with all of its roles, in one sentence.
+    /// The role of the service; with several roles, all of them in one sentence.
     Proven(String),
     /// Names no role, or other roles only.
     Unproven(String),

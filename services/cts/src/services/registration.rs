@@ -16,7 +16,7 @@ pub(crate) struct CatalogEntry {
 }
 
 impl CatalogEntry {
-    /// The entry that the configuration demands; `None` if it demands none.
+    /// The entry that the configuration demands; `None` without such a setting.
     pub(crate) fn new(config: &Config, client: ConsulClient) -> Option<Self> {
         let registration = registration(config)?;
         Some(Self {
@@ -25,7 +25,7 @@ impl CatalogEntry {
         })
     }
 
-    /// Makes the entry, keeps it and takes it back at the shutdown of `tasks`. Errors are logged, and end nothing.
+    /// Makes the entry, keeps it, and removes it at the shutdown of `tasks`. Errors are logged, and end nothing.
     pub(crate) fn keep(self, tasks: &Tasks) {
         let until = tasks.until_shutdown();
         tasks.spawn_infallible("registration", async move {

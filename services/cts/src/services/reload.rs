@@ -15,8 +15,8 @@ use tokio::task::spawn_blocking;
 use crate::first_lines::log_problems;
 use crate::services::settings::{Shape, declared};
 
-/// Keys that tasks are made or run with. Tasks of a file in which one of them has changed may need what this process
-/// does not have yet.
+/// Keys that are needed to make or run tasks. If one of these keys has changed, tasks of the file may need settings
+/// that this process does not have yet.
 const TASKS_NEED: [&str; 6] = [
     "consul",
     "driver",
@@ -51,7 +51,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// With the certificate of the API, if it has TLS.
+    /// Adds the certificate of the API, if it has TLS.
     pub(crate) fn with_api(mut self, tls: Option<&ServerTls>) -> Self {
         self.servers.extend(tls.map(|tls| ("tls", tls.clone())));
         self
@@ -65,7 +65,7 @@ impl Reloads {
         drop(self.0.parts.set(parts));
     }
 
-    /// Requests that everything is read again. Requests during a reload become one.
+    /// Requests that everything is read again. Requests during a reload are merged.
     pub(crate) fn request(&self) {
         self.0.requested.notify_one();
     }

@@ -1,4 +1,4 @@
-//! From the configuration to the settings of each part.
+//! Turns the configuration into the settings of each part.
 
 mod blocks;
 mod worker;
@@ -37,7 +37,7 @@ const KEEP_ALIVE_OF_GO: Duration = Duration::from_secs(15);
 /// How the services live together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// One process that has everything for itself.
+    /// One process that shares nothing with other processes.
     Embedded,
     /// Several processes, on one machine or on many.
     Cluster,
@@ -100,7 +100,7 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
     }
 }
 
-/// As in Go, zero stands for something else.
+/// As in Go, zero stands for another value.
 fn unless_zero(written: Duration, zero: Duration) -> Duration {
     if written.is_zero() { zero } else { written }
 }

@@ -115,7 +115,7 @@ pub(crate) async fn run_scheduler(
     host.end(Some(&database)).await
 }
 
-/// Works for schedulers until the drain, then finishes what it has; until the stop, then interrupts it.
+/// Works for schedulers until the drain, and then finishes its work, which the stop interrupts.
 pub(crate) async fn run_worker(
     config: &Config,
     process_env: &ProcessEnv,

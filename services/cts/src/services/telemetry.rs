@@ -134,7 +134,7 @@ impl Observation {
         });
     }
 
-    /// Whether there is a listener.
+    /// Whether a listener exists.
     pub(crate) const fn listens(&self) -> bool {
         self.socket.is_some()
     }

@@ -14,7 +14,7 @@ pub(crate) use self::uses::{Service, Uses};
 use crate::failure::Failure;
 use crate::services::own_certificate::{OwnCertificate, own_certificate};
 
-/// Logs one warning for each thing that is not safe; with `security.strict` they are one failure. `readable` holds
+/// Logs one warning for each unsafe setting; with `security.strict` all warnings are one failure. `readable` holds
 /// those found before the log began.
 pub(crate) fn check(
     command: &ServiceCommand,
@@ -44,7 +44,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// A certificate by which the others do not know this service.
+/// A certificate by which the other services cannot recognise this service.
 fn of_certificate(service: Service, config: &Config) -> Option<String> {
     match own_certificate(service.server_role()?, config)? {
         OwnCertificate::Proven(_) => None,

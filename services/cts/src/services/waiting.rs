@@ -35,7 +35,7 @@ pub(crate) struct Api<'a> {
     pub(crate) tls: Option<ServerTls>,
 }
 
-/// A start that waits for what it needs.
+/// A start that waits for its dependencies.
 pub(crate) struct Waiting<'a> {
     config: &'a Config,
     process_env: &'a ProcessEnv,

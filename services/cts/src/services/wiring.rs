@@ -47,7 +47,8 @@ use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
 use crate::services::waiting::AbsentPeers;
 
-/// Where a worker unpacks modules, in its working directory; no task can have the name, for it has a dot.
+/// Directory in which a worker unpacks modules, in its working directory; no task can have the name, because it has a
+/// dot.
 const BUNDLES: &str = ".bundles";
 
 /// First argument of a guard process.
@@ -59,13 +60,13 @@ pub(crate) const JSON: &str = "json";
 /// The executable of this process, also after the file was replaced.
 const THIS_EXECUTABLE: &str = "/proc/self/exe";
 
-/// A client of Consul, which is not asked for anything yet.
+/// A client of Consul that has sent no request yet.
 pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Failure> {
     ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)
 }
 
-/// A client of a Consul that answers and has a leader. With [`AbsentPeers::Wait`] Consul is asked once; the caller asks
-/// again.
+/// A client of a Consul that answers and has a leader. With [`Patience::Waits`] Consul is called once; the caller
+/// repeats the call.
 pub(crate) async fn consul_client(
     config: &Config,
     absent_peers: AbsentPeers,
@@ -83,7 +84,7 @@ pub(crate) async fn consul_client(
     }
 }
 
-/// Logged before Consul is asked for the first time.
+/// Logged before the first request to Consul.
 pub(crate) fn log_consul_setup() {
     tracing::info!(target: "ctrl", "initializing Consul client and testing connection");
 }
@@ -93,7 +94,7 @@ pub(crate) fn log_consul_setup() {
 pub(crate) struct Beginning {
     pub(crate) shape: Shape,
     pub(crate) mode: cts_scheduler::Mode,
-    /// Whether stored tasks are forgotten first.
+    /// Whether stored tasks are deleted first.
     pub(crate) reset_storage: bool,
 }
 
@@ -217,7 +218,7 @@ pub(crate) fn worker(
             let command = GuardCommand {
                 program: THIS_EXECUTABLE.into(),
                 arguments: guard_arguments(&id, process_env.log_format),
-                // Modules can read it, so it holds no more than theirs.
+                // Modules can read this environment, so it holds no more than theirs.
                 environment: options.environment.variables().clone(),
                 worker: id,
             };
@@ -323,7 +324,7 @@ pub(crate) fn log_watching_end() {
 pub(crate) struct Schedulers {
     /// For the tasks and everything else that schedulers know.
     pub(crate) peers: Peers,
-    /// For the state of the schedulers themselves.
+    /// Channel for the state of the schedulers themselves.
     pub(crate) cluster: Channel,
 }
 

@@ -9,7 +9,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 /// Between two checks.
 const CHECKED_EVERY: Duration = Duration::from_secs(10);
 
-/// The token of a client that follows a log or events, if it has one.
+/// The token of a client that follows a log or events; `None` without a token.
 pub(crate) struct Credential(Option<Checked>);
 
 struct Checked {
@@ -24,7 +24,7 @@ impl Credential {
         Self(None)
     }
 
-    /// As good as this token.
+    /// A credential that is valid as long as this token.
     pub(super) fn of(authenticator: Authenticator, token: &str) -> Self {
         let mut ticks = interval_at(Instant::now() + CHECKED_EVERY, CHECKED_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -18,11 +18,11 @@ pub(super) enum Requirement<'a> {
 /// The tasks that a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tasks<'a> {
-    /// The one of this name.
+    /// The task with this name.
     One(&'a str),
     /// None; or the handler finds out, and leaves out or refuses what the caller may not see.
     ByHandler,
-    /// All of them, so that a credential that is limited to some is refused.
+    /// All tasks, so that a credential limited to some tasks is refused.
     All,
 }
 

@@ -20,7 +20,7 @@ use tonic::transport::Channel;
 const PAUSES: Backoff =
     Backoff::new(Duration::from_millis(200), Duration::from_secs(10)).with_jitter(0.5);
 
-/// The newest table. It stays while no scheduler can be reached.
+/// The newest table. The table stays while no scheduler can be reached.
 #[derive(Debug)]
 pub(super) struct Tokens {
     table: watch::Sender<Arc<TokenTable>>,

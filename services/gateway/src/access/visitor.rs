@@ -8,7 +8,7 @@ use cts_core::access::{Caller, Role, TaskPatterns};
 
 use crate::problem::Problem;
 
-/// The caller of one request; without a principal nothing but its address is known.
+/// The caller of one request; without a principal only the caller's address is known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Visitor(Option<Arc<Principal>>);
 
@@ -27,12 +27,12 @@ impl Visitor {
         (!tasks.is_all()).then_some(tasks)
     }
 
-    /// Whether the caller may know of the task of this name.
+    /// Whether the caller may see the task with this name.
     pub(crate) fn sees(&self, task: &str) -> bool {
         self.tasks().is_none_or(|tasks| tasks.matches(task))
     }
 
-    /// Refuses a request that names a task which the caller may not name, whether it exists or not.
+    /// Refuses a request that names a task which the caller may not name, regardless of whether the task exists.
     pub(crate) fn may_name(&self, task: &str) -> Result<(), Problem> {
         if self.sees(task) {
             return Ok(());

@@ -7,7 +7,7 @@ use cts_core::{
 };
 use serde::Serialize;
 
-/// At most one member; `{}` for a task that nothing triggers.
+/// Has at most one member; `{}` for a task without a trigger.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ConditionObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ struct ServicesObject<'a> {
     use_as_module_input: Option<bool>,
 }
 
-/// In the order of the alphabet, as everywhere in answers.
+/// In alphabetical order, as in all answers.
 #[derive(Debug, Serialize)]
 struct CatalogServicesObject<'a> {
     datacenter: &'a str,

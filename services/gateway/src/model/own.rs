@@ -47,7 +47,7 @@ pub(crate) struct ReleasedAnswer {
 }
 
 impl ReleasedAnswer {
-    /// With the losses that had blocked the task, if it was blocked.
+    /// With the losses for which the task was blocked, if it was blocked.
     pub(crate) fn new(hold: Option<Hold>, request_id: RequestId) -> Self {
         Self {
             request_id,

@@ -131,8 +131,8 @@ impl<'a> TaskStatusAnswer<'a> {
         })
     }
 
-    /// Whether a filter for `status` lets the task through when the request names it. One without
-    /// events passes every filter (docs/rest.md#task-status).
+    /// Whether a filter for `status` lets the task through when the request names the task. A task without events
+    /// passes every filter (docs/rest.md#task-status).
     pub(crate) fn passes(&self, status: Option<TaskStatus>) -> bool {
         self.events_url.is_empty() || status.is_none_or(|status| status.as_str() == self.status)
     }

@@ -39,7 +39,7 @@ pub(crate) struct TaskObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     destruction: Option<&'static str>,
     enabled: bool,
-    /// Without secrets.
+    /// The module, without secrets.
     module: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     module_input: Option<ModuleInputObject<'a>>,
@@ -115,7 +115,7 @@ impl<'a> TaskObject<'a> {
         self
     }
 
-    /// As a request has it: what is not `sent` stays absent (docs/rest.md#creating-a-task).
+    /// The task as the request declares it: members that were not `sent` stay absent (docs/rest.md#creating-a-task).
     pub(crate) fn echo(task: &'a TaskDraft, sent: SentMembers) -> Self {
         let filled = Self::from(task);
         Self {
@@ -129,7 +129,7 @@ impl<'a> TaskObject<'a> {
     }
 }
 
-/// Without secrets.
+/// The variables, without secrets.
 fn variables(variables: &BTreeMap<String, String>) -> BTreeMap<&str, Cow<'_, str>> {
     let variables = variables.iter();
     variables
@@ -138,7 +138,7 @@ fn variables(variables: &BTreeMap<String, String>) -> BTreeMap<&str, Cow<'_, str
 }
 
 impl<'a> WorkspaceObject<'a> {
-    /// None if the task does not set it.
+    /// Returns `None` if the task does not set a workspace.
     fn of(workspace: &'a DraftWorkspace) -> Option<Self> {
         (*workspace != DraftWorkspace::default()).then_some(Self {
             agent_pool_id: &workspace.agent_pool_id,

@@ -8,7 +8,7 @@ use crate::request::run_mode::RunMode;
 use crate::request_id::RequestId;
 use crate::scheduler_client::{CallError, ChangeError, Reason};
 
-/// The change that was asked for, on which depends what its failure is to the client.
+/// The requested change, which decides what its failure means for the client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Create(RunMode),

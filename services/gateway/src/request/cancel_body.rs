@@ -1,9 +1,9 @@
-//! The body of a call that cancels a run: none, or an object that may say `force`.
+//! The body of a call that cancels a run: empty, or an object that may contain `force`.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The body does not say how a run is to be cancelled. The text is an answer to clients.
+/// The body does not specify how a run is cancelled. The text is an answer to clients.
 #[derive(Debug, thiserror::Error)]
 #[error("the request body is none that cancels a run: {0}")]
 pub(crate) struct CancelBodyError(serde_json::Error);

@@ -4,7 +4,7 @@ use cts_core::runs::RunStatus;
 
 use crate::request::query::{pairs, single};
 
-/// Entries in one answer, where the client names no number.
+/// Entries in one answer, if the client names no number.
 const DEFAULT_LIMIT: u32 = 100;
 
 /// Most entries in one answer.
@@ -35,7 +35,7 @@ pub(crate) struct RunsQuery {
 pub(crate) enum LogFormat {
     /// Its lines.
     Text,
-    /// Objects of lines, their stream and position, one in each line.
+    /// Objects with a line, its stream and its position, one object per line.
     Ndjson,
 }
 
@@ -120,14 +120,14 @@ pub(crate) fn log(query: Option<&str>) -> Result<LogQuery, ParameterError> {
     })
 }
 
-/// The query of a deletion: whether the infrastructure stays whatever the task says.
+/// The query of a deletion: whether the infrastructure stays, regardless of the task's declaration.
 pub(crate) fn deletion_retains(query: Option<&str>) -> Result<bool, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
     let retains = choice(&pairs, "on_delete", "retain", &[("retain", true)])?;
     Ok(retains.unwrap_or(false))
 }
 
-/// Whether the run of a replacement passes the guards of its task.
+/// Whether the run of a replacement ignores the guards of its task.
 pub(crate) fn replacement_releases(query: Option<&str>) -> Result<bool, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
     let releases = choice(&pairs, "release", "true", &[("true", true)])?;
@@ -176,7 +176,7 @@ fn limit(pairs: &[(String, String)]) -> Result<u32, ParameterError> {
     Ok(limit.unwrap_or(DEFAULT_LIMIT))
 }
 
-/// Without the sign that `parse` would take.
+/// Rejects the sign that `parse` would accept.
 fn plain_number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())

@@ -77,7 +77,7 @@ impl StatusQuery {
     }
 }
 
-/// The pairs of a query. One that contains `;` or does not decode counts as absent.
+/// The pairs of a query. A pair that contains `;` or does not decode counts as absent.
 pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
     query
         .split('&')

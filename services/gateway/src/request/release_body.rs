@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::request::document;
 use crate::request::schema::Mismatch;
 
-/// The body does not say what was seen. The texts are answers to clients.
+/// The body does not contain the losses that the caller has seen. The texts are answers to clients.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseBodyError {
     #[error("the request body is no JSON: {0}")]

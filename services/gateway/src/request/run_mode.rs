@@ -23,7 +23,7 @@ pub(crate) enum RunModeError {
          [\"now\",\"inspect\"]"
     )]
     Unknown,
-    /// A second declaration cannot be stored next to the one that is in force.
+    /// A second declaration cannot be stored next to the declaration in force.
     #[error(
         "parameter \"run\" in query has an error: value is not one of the allowed values [\"now\"]; \
          a replacement cannot be inspected"

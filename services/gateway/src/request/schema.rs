@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// Where a value breaks its schema first, and how.
+/// The first place where a value breaks its schema, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     path: Vec<String>,

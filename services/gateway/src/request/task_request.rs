@@ -1,4 +1,4 @@
-//! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
+//! Tasks in requests (docs/rest.md#task-objects): from bytes to the request to the scheduler.
 
 use cts_core::go::{self, InvalidDuration};
 use cts_core::{Condition, InvalidText, ModuleInput, TaskDraft};
@@ -14,7 +14,7 @@ mod members;
 
 use members::TaskMembers;
 
-/// A body that is not as the document has it. The texts are answers to clients.
+/// A body that does not match the document. The texts are answers to clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidBody {
     #[error("request body has an error: value is required but missing")]
@@ -45,21 +45,21 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A task as a request declares it, and what is to be done with it.
+/// A task as a request declares it, and the requested action.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TaskRequest {
     pub(crate) mode: RunMode,
     pub(crate) task: TaskDraft,
-    /// Which members the request has, for answers that show it.
+    /// The members that the request has, for answers that show the request.
     pub(crate) sent: SentMembers,
     /// Error of the first time of the buffer period that is not a duration. Everything else is checked before it
     /// is reported.
     pub(crate) bad_duration: Option<InvalidDuration>,
-    /// The revision in the body, where there may be one.
+    /// The revision in the body, if the endpoint allows one.
     pub(crate) revision: Option<u64>,
 }
 
-/// Which optional members a request has that answers would fill in.
+/// The optional members of a request that answers would fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentMembers {
     pub(crate) description: bool,
@@ -98,8 +98,8 @@ impl TaskRequest {
         })
     }
 
-    /// Refuses a task with more than `limit` names of services, each of which is a question to Consul that goes on, and
-    /// a text that cannot be handed on.
+    /// Refuses a task with more than `limit` names of services, each of which is a lasting query to Consul, and a text
+    /// that cannot be passed on.
     pub(crate) fn within_limits(self, limit: usize) -> Result<Self, InvalidBody> {
         let of_condition = match &self.task.condition {
             Condition::Services(services) => services.query.names.len(),

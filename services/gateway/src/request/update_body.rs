@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 const KEY: &str = "enabled";
 
-/// The body does not say whether the task is to be on. The texts are answers to clients.
+/// The body does not specify whether the task is to be enabled. The texts are answers to clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UpdateBodyError {
     #[error("error decoding the request: the request body is no JSON: {0}")]
@@ -43,7 +43,7 @@ pub(crate) fn enabled(body: &[u8]) -> Result<bool, UpdateBodyError> {
     }
 }
 
-/// The value under the key itself, or under one that differs in the case of letters only.
+/// The value under the key, or under a key that differs only in the case of letters.
 fn take(members: &mut Map<String, Value>) -> Option<Value> {
     if let Some(value) = members.remove(KEY) {
         return Some(value);

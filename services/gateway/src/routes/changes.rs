@@ -1,4 +1,4 @@
-//! Endpoints that change tasks: `POST`, `DELETE` and `PUT` of the new family, `PATCH` of the legacy one
+//! Endpoints that change tasks: `POST`, `DELETE` and `PUT` of the new family, `PATCH` of the legacy family
 //! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
 use axum::response::Response;
@@ -35,8 +35,8 @@ const NOTHING_APPLIED: &str =
 /// A body, or what came instead.
 pub(crate) type Received = Result<Vec<u8>, BodyError>;
 
-/// Reads the task of a `POST`, which may have so many names and must be one that the caller may name. Needs no other
-/// service, so mistakes are answered at once.
+/// Reads the task of a `POST`, which may name at most `names` services, and which the caller must be allowed to name.
+/// Needs no other service, so mistakes are answered at once.
 pub(crate) fn read_creation(
     mode: RunMode,
     headers: &HeaderMap,
@@ -127,7 +127,7 @@ pub(crate) async fn create(
     Ok(etag::with_revision(answer, changed.task.revision))
 }
 
-/// Replaces the task `name`, or inspects what it would become.
+/// Replaces the task `name`, or inspects the result of its replacement.
 pub(crate) async fn replace(
     changes: &TaskChangeClient,
     request: TaskRequest,
@@ -257,8 +257,8 @@ fn state_answer(
     json::answer_in(local_time, StatusCode::OK, &answer)
 }
 
-/// Switches the task `name` on or off. An update that the scheduler declines has the new family's body, every
-/// other answer the legacy one's.
+/// Enables or disables the task `name`. An update that the scheduler declines has the body of the new family, every
+/// other answer the body of the legacy family.
 pub(crate) async fn update(
     changes: &TaskChangeClient,
     name: &str,

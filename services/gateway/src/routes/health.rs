@@ -8,7 +8,7 @@ use crate::model::EmptyAnswer;
 use crate::problem::Problem;
 use crate::scheduler_client::ClusterClient;
 
-/// Whether a scheduler can do its work, whatever the tasks do.
+/// Whether a scheduler can do its work, regardless of the tasks.
 pub(crate) async fn health(questions: &ClusterClient) -> Result<Response, Problem> {
     // A scheduler reads the replicas from its database and reports whether it can write there, too.
     match questions.outage().await {

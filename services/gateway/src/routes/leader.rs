@@ -1,13 +1,13 @@
-//! The strict-follower mode: a gateway before a replica that does not lead sends its clients to the
-//! one that does (docs/rest.md#strict-followers).
+//! The strict-follower mode: a gateway before a replica that does not lead sends its clients to the leader
+//! (docs/rest.md#strict-followers).
 
 use cts_proto::cluster::v1::GetClusterResponse;
 
 use crate::problem::Problem;
 use crate::scheduler_client::ClusterClient;
 
-/// Answers a request to a task or status endpoint, unless the leader is asked. The scheduler says for each request who
-/// leads at that moment.
+/// Answers a request to a task or status endpoint, unless the called scheduler leads. For each request the scheduler
+/// names the leader of that moment.
 pub(crate) async fn intercept(questions: &ClusterClient) -> Result<Option<Problem>, Problem> {
     match questions.newest().await {
         Ok(cluster) => Ok(redirection(&cluster).map(Problem::not_the_leader)),

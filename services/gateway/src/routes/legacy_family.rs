@@ -14,7 +14,7 @@ use crate::request_id::RequestId;
 use crate::scheduler_client::TaskClient;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 
-/// A page about all tasks that the caller may know of.
+/// A page about all tasks that the caller may see.
 pub(crate) async fn page(
     board: &StatusBoard,
     page: Page,

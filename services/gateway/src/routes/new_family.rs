@@ -12,7 +12,7 @@ use crate::request_id::RequestId;
 use crate::scheduler_client::{ClusterClient, TaskClient};
 use crate::transport::etag;
 
-/// The scheduler replicas, whichever of them is asked.
+/// The scheduler replicas; every replica gives the same answer.
 pub(crate) async fn cluster_status(
     questions: &ClusterClient,
     id: RequestId,
@@ -47,7 +47,7 @@ pub(crate) async fn configuration(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// All tasks that the caller may know of.
+/// All tasks that the caller may see.
 pub(crate) async fn tasks(
     questions: &TaskClient,
     visitor: &Visitor,

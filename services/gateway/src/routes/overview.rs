@@ -20,7 +20,7 @@ pub(crate) async fn overview(board: &OverviewBoard, id: RequestId) -> Result<Res
     answer(board.overview().await, id)
 }
 
-/// The states of all tasks that the caller may know of.
+/// The states of all tasks that the caller may see.
 pub(crate) async fn current_states(
     board: &OverviewBoard,
     visitor: &Visitor,

@@ -17,7 +17,7 @@ use crate::routes::changes::Received;
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::{CallError, RunClient, TaskClient};
 
-/// Pages that are read for one request of a caller who may see the runs of some tasks only.
+/// Most pages that are read for one request of a caller who may see only the runs of some tasks.
 const MOST_PAGES: u32 = 20;
 
 /// How much work waits.
@@ -33,7 +33,7 @@ pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Respon
     Ok(json::answer(StatusCode::OK, &answer))
 }
 
-/// A page of runs that the caller may know of, newest first.
+/// A page of runs that the caller may see, newest first.
 pub(crate) async fn runs(
     questions: &RunClient,
     query: Option<&str>,
@@ -58,9 +58,9 @@ pub(crate) async fn runs(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// Runs of some tasks. Schedulers list the runs of few tasks by task. Of many tasks, and in an earlier version, a page of all
-/// runs may have few of theirs: pages are read until half of the wanted runs are found, there are no more, or too many
-/// were read; the client continues where this page ends.
+/// Runs of some tasks. Schedulers list the runs of few tasks by task. For many tasks, and with an earlier version, a
+/// page of all runs may contain few runs of these tasks: pages are read until half of the wanted runs are found, no
+/// pages are left, or too many were read. The client continues where this page ends.
 async fn some_runs(
     questions: &RunClient,
     request: RunsQuery,
@@ -139,7 +139,7 @@ pub(crate) async fn run(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// Cancels the run `run`: 202 while its worker stops it, 200 if nothing more is to happen.
+/// Cancels the run `run`: 202 while its worker stops the run, 200 if no further step follows.
 pub(crate) async fn cancel(
     calls: &RunClient,
     run: &str,

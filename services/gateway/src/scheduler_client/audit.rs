@@ -7,7 +7,7 @@ use tonic::transport::Channel;
 use super::{CALL_LIMIT, CallError, ask};
 use crate::request::parameters::AuditQuery;
 
-/// Asks for audit records; cheap to clone.
+/// Reads audit records; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditClient {
     client: AccessServiceClient<Channel>,

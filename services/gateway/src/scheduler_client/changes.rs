@@ -1,5 +1,5 @@
-//! Calls that change tasks. They wait for Terraform, so they have no limit of time; that the scheduler is
-//! gone shows on its connection.
+//! Calls that change tasks. These calls wait for Terraform, so they have no time limit; the loss of the scheduler shows
+//! on its connection.
 
 use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ pub(crate) enum ChangeError {
     /// The scheduler gives the reason, for clients.
     #[error("the scheduler declined the change as {reason:?}: {message}")]
     Declined { reason: Reason, message: String },
-    /// Whether it is made is unknown: the answer was lost.
+    /// The answer was lost, so that it is unknown whether the change was made.
     #[error("the answer to a change was lost: {}", CallFailure(.0))]
     Lost(Box<Status>),
     /// The call failed as any other call can.
@@ -94,7 +94,7 @@ pub(crate) struct TaskChangeClient {
     by: OnBehalf,
 }
 
-/// A task as it is after a change, or would be, and the plan that was asked for.
+/// A task after a change, or as it would be, with the requested plan.
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub(crate) task: KnownTask,
@@ -136,8 +136,8 @@ impl TaskChangeClient {
         change(call!(self.client.update_task(request) for by)).await
     }
 
-    /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any. With `release` its run passes
-    /// the guards of the task.
+    /// Replaces the task with the name of `task`, if the stored task has this revision; 0 matches any revision. With
+    /// `release` the run ignores the guards of the task.
     pub(crate) async fn replace(
         &self,
         task: TaskDraft,
@@ -157,7 +157,7 @@ impl TaskChangeClient {
         Ok(Changed { held, ..changed })
     }
 
-    /// Releases the task `name`, which its shrink limit blocks, if no more is lost than was `seen`, and
+    /// Releases the task `name`, which its shrink limit blocks, if the losses do not exceed those that were `seen`, and
     /// returns the cause. Does not wait for a run, so it is retried like a query.
     pub(crate) async fn release(
         &self,
@@ -203,9 +203,8 @@ impl TaskChangeClient {
         Ok(answer.plan)
     }
 
-    /// Deletes the task `name`. A deletion does not wait for a run and may be repeated, so it is retried like
-    /// a query. If the repeated call finds no such task, the first call, whose answer was lost, has deleted
-    /// it.
+    /// Deletes the task `name`. A deletion does not wait for a run and may be repeated, so it is retried like a query.
+    /// If the repeated call finds no such task, the first call has deleted it, and its answer was lost.
     ///
     /// The infrastructure is destroyed first if the task declares that, unless this deletion `retains` it.
     pub(crate) async fn delete(&self, name: &str, retains: bool) -> Result<(), ChangeError> {
@@ -244,7 +243,7 @@ impl TaskChangeClient {
     }
 }
 
-/// The answer to a change that was made like a query, or the reason why the scheduler declined it.
+/// The answer to a change that was sent like a query, or the reason why the scheduler declined the change.
 fn with_reason<T>(answer: Result<T, CallError>) -> Result<T, ChangeError> {
     match answer {
         Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
@@ -285,7 +284,7 @@ where
     Ok(answer?.into_inner())
 }
 
-/// Whether the call failed because there was no connection to make it on.
+/// Whether the call failed because it had no connection.
 fn was_never_sent(status: &Status) -> bool {
     let mut cause = status.source();
     while let Some(error) = cause {

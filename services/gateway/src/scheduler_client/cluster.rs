@@ -16,10 +16,11 @@ use super::{CALL_LIMIT, CallError, NO_SCHEDULER, ask, chain};
 /// Longest wait for an answer that many requests share. Health checks do not wait longer either.
 const SHARED_CALL_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Longest wait for a scheduler that answered its health check: it does not serve, and says the reason at once or not.
+/// Longest wait for a scheduler that answered its health check: a scheduler that does not serve either reports the
+/// reason at once or not at all.
 const UNFIT_CALL_LIMIT: Duration = Duration::from_millis(300);
 
-/// Largest age of the result of a health check. Many balancers may ask often; the scheduler is asked once.
+/// Largest age of the result of a health check. Many balancers may ask often, but the scheduler gets one call.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// A scheduler has answered, but without its database.
@@ -28,7 +29,7 @@ const NO_DATABASE: &str = "the database of the schedulers is unreachable";
 /// A scheduler has answered with an error.
 const FAILED: &str = "the scheduler failed because of an internal error";
 
-/// A result, an answer or an error, that more than one request got.
+/// A result, an answer or an error, that several requests share.
 pub(crate) type SharedAnswer = Result<Arc<proto::GetClusterResponse>, Arc<CallError>>;
 
 /// Calls the cluster service; cheap to clone, and clones share their recent answers.
@@ -36,15 +37,15 @@ pub(crate) type SharedAnswer = Result<Arc<proto::GetClusterResponse>, Arc<CallEr
 pub(crate) struct ClusterClient {
     client: ClusterServiceClient<Channel>,
     schedulers: Peers,
-    /// Locked while the call is made, so that any number of requests makes one call.
+    /// Locked during the call, so that any number of requests makes one call.
     recent: Arc<Mutex<Option<Recent>>>,
     newest: Arc<SingleFlight<SharedAnswer>>,
 }
 
 #[derive(Debug)]
 struct Recent {
-    /// When the answer came. With the moment of the call instead, requests that waited for a slow answer
-    /// would each find it too old and call one after the other.
+    /// Arrival of the answer. With the moment of the call instead, requests that waited for a slow answer would each
+    /// find the answer too old, and call one after the other.
     at: Instant,
     answer: SharedAnswer,
 }
@@ -83,7 +84,8 @@ impl ClusterClient {
         answer
     }
 
-    /// The replicas from an answer to a call that begins after this one. Callers that wait at the same time share it.
+    /// The replicas from an answer to a call that begins after this call. Callers that wait at the same time share the
+    /// answer.
     pub(crate) async fn newest(&self) -> SharedAnswer {
         let client = self.clone();
         let call = || async move { client.shared_answer().await };
@@ -112,12 +114,13 @@ impl ClusterClient {
         answer
     }
 
-    /// Why no scheduler can do its work, for clients; `None` if one can. Each 503 without a scheduler has this reason.
+    /// Reason why no scheduler can do its work, for clients; `None` if a scheduler can. Each 503 without a scheduler
+    /// has this reason.
     pub(crate) async fn outage(&self) -> Option<String> {
         match self.recent().await {
             Ok(cluster) => Some(cluster.unhealthy.clone()).filter(|reason| !reason.is_empty()),
             Err(error) if !error.is_unavailable() => Some(FAILED.to_owned()),
-            // A scheduler that answers its health checks only has lost its database.
+            // A scheduler that only answers its health checks has lost its database.
             Err(error) if error.is_without_database() || self.schedulers.unfit().is_some() => {
                 Some(NO_DATABASE.to_owned())
             }
@@ -125,7 +128,7 @@ impl ClusterClient {
         }
     }
 
-    /// The configuration in force, and the ones of the members.
+    /// The configuration in force, and the configurations of the members.
     pub(crate) async fn configuration(&self) -> Result<proto::GetConfigurationResponse, CallError> {
         let request = proto::GetConfigurationRequest {};
         let answer = ask(CALL_LIMIT, call!(self.client.get_configuration(request))).await?;
@@ -140,7 +143,7 @@ impl ClusterClient {
     }
 
     async fn get_cluster(&self, limit: Duration) -> Result<proto::GetClusterResponse, CallError> {
-        // A scheduler that does not serve knows the reason.
+        // A scheduler that does not serve reports the reason.
         let client = match self.schedulers.unfit() {
             Some(scheduler) => ClusterServiceClient::new(scheduler.channel()),
             None => self.client.clone(),

@@ -16,7 +16,7 @@ use crate::scheduler_client::{CallError, ClusterClient, TaskClient};
 /// Shortest time between two calls of a scheduler.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Most schedulers of which lists are kept.
+/// Most schedulers whose lists are kept.
 const LISTS: usize = 8;
 
 /// Members of an object that is the answer, or the error of the call.
@@ -38,7 +38,7 @@ struct Inner {
 /// Any scheduler may answer, and each counts its changes by itself.
 #[derive(Debug, Default)]
 struct Kept {
-    /// The one that answered last is the first.
+    /// The list of the scheduler that answered last is the first.
     lists: Vec<StateList>,
     /// The object with all tasks of the first list.
     all: Bytes,
@@ -91,7 +91,7 @@ impl OverviewBoard {
 }
 
 impl Inner {
-    /// Asks for what has changed, and returns all states.
+    /// Requests the changes, and returns all states.
     async fn changed(&self) -> Result<Bytes, CallError> {
         let versions = {
             let kept = self.kept.lock();

@@ -1,7 +1,7 @@
 //! Changes of runs for any number of followers, over one call of the scheduler.
 //!
-//! The gateway takes every change at once and keeps the newest [`KEPT`] for followers that read slowly, so
-//! that none of them blocks the connection that others share. A follower that lags further is cut off.
+//! The gateway takes every change at once and keeps the newest [`KEPT`] for slow followers, so that no follower blocks
+//! the shared connection. A follower that lags further is cut off.
 
 use std::sync::{Arc, Weak};
 
@@ -44,7 +44,7 @@ pub(crate) struct Following(Receiver<Change>);
 pub(crate) enum End {
     /// The scheduler has failed.
     Failed(Status),
-    /// So many changes are lost to a follower that is too slow.
+    /// Number of changes that a slow follower has lost.
     Behind(u64),
     Over,
 }
@@ -83,7 +83,7 @@ async fn pass_on(
     let end = loop {
         tokio::select! {
             message = messages.message() => match message {
-                // All followers may be gone.
+                // Sending fails only if all followers are gone.
                 Ok(Some(change)) => drop(changes.send(Ok(Arc::new(change)))),
                 Ok(None) => break None,
                 Err(status) => break Some(status),

@@ -18,7 +18,7 @@ use crate::request::parameters::{RunIncludes, RunsQuery};
 const EARLIER: &str =
     "the scheduler that was asked is of an earlier version, which cancels no runs";
 
-/// Asks the run service and the log service; cheap to clone.
+/// Calls the run service and the log service; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct RunClient {
     runs: RunServiceClient<Channel>,
@@ -37,7 +37,7 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
-    /// A page of runs, if possible only those of tasks that are visible: `None` for all.
+    /// A page of runs, if possible only runs of `visible` tasks; `None` for all tasks.
     pub(crate) async fn runs(
         &self,
         query: RunsQuery,
@@ -63,7 +63,7 @@ impl RunClient {
         }
     }
 
-    /// One run, with the wanted additions. Texts name only other tasks that are visible: `None` for all.
+    /// Returns one run, with the wanted additions. Texts name only other tasks that are visible: `None` for all.
     pub(crate) async fn run(
         &self,
         id: &str,
@@ -82,9 +82,8 @@ impl RunClient {
         Ok(visible::run(run, tasks, answer.considers_visible_tasks))
     }
 
-    /// Cancels a run, and gives it as it is then. Made once: a call that was lost may have arrived, and a second one
-    /// would be refused as such. `by` is for the audit records. Texts name only other tasks that are visible: `None` for
-    /// all.
+    /// Cancels a run, and returns the run after that. Sent once: a lost call may have arrived, and a second call would
+    /// be refused. `by` is for the audit records. Texts name only other tasks that are visible: `None` for all.
     pub(crate) async fn cancel(
         &self,
         id: &str,
@@ -117,7 +116,7 @@ impl RunClient {
         }
     }
 
-    /// Changes of the runs of one task from now on, or of all if its name is empty.
+    /// Changes of the runs of one task from now on, or of all tasks if the name is empty.
     pub(crate) async fn follow(
         &self,
         task_name: &str,
@@ -129,9 +128,9 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
-    /// A part of the log of one run after a position; waits for it, if the log is followed. The stream is
-    /// empty if the log has no more lines, and with `follow` only when the run has ended. Schedulers of
-    /// earlier versions continue after the part.
+    /// Returns a part of the log of one run after a position; if the log is followed, waits for the part. The stream is
+    /// empty if the log has no more lines, and with `follow` only when the run has ended. Schedulers of earlier
+    /// versions continue after the part.
     pub(crate) async fn log(
         &self,
         id: &str,

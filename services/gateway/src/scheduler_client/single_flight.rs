@@ -1,7 +1,7 @@
-//! Coalesces concurrent calls: a caller joins the next call, never one that has already started.
+//! Coalesces concurrent calls: a caller joins the next call, never a call that has already started.
 //!
-//! A call never gets the result of a query that began before it, so that a client that has just got the answer to a
-//! change sees it.
+//! A call never gets the result of a query that began before it, so that a client sees the effect of its confirmed
+//! change.
 
 use parking_lot::Mutex;
 use std::fmt;
@@ -35,8 +35,8 @@ impl<T: Clone> fmt::Debug for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// The result of a query that has not begun yet: the query that others wait for, or else `look`. If a
-    /// caller goes away, its query continues for the others.
+    /// Returns the result of a query that has not begun yet: the query that other callers wait for, or else `look`. If
+    /// a caller is dropped, its query continues for the other callers.
     pub(crate) async fn join<Looking>(&self, look: impl FnOnce() -> Looking) -> T
     where
         Looking: Future<Output = T> + Send + 'static,
@@ -110,7 +110,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let others: Vec<_> = (0..10).map(|_| call()).collect();
-        // All of them have joined before the first one ends.
+        // All callers have joined before the first query ends.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }

@@ -16,14 +16,14 @@ use crate::model::CurrentStateAnswer;
 pub(crate) struct StateChanges {
     /// The version of the states after these changes; empty from a scheduler that has none.
     pub(crate) version: String,
-    /// The version that they follow; empty if these are all states.
+    /// The version that these states follow; empty if these are all states.
     pub(crate) after: String,
     pub(crate) states: Vec<NamedState>,
     /// Names of tasks that are gone.
     pub(crate) gone: Vec<String>,
 }
 
-/// The states of all tasks as one scheduler told them.
+/// The states of all tasks as one scheduler reported them.
 #[derive(Debug, Default)]
 pub(crate) struct StateList {
     version: String,

@@ -75,7 +75,7 @@ type Answer = Result<Bytes, Arc<CallError>>;
 /// States of all tasks, or the error of the call.
 type States = Result<Arc<Vec<TaskState>>, Arc<CallError>>;
 
-/// Most lists of states that are kept for callers who may know of some tasks only.
+/// Most lists of states that are kept for callers who may see only some tasks.
 const LISTS: usize = 2;
 
 /// Cheap to clone.
@@ -95,12 +95,12 @@ struct Inner {
 struct Kept {
     version: String,
     bodies: HashMap<Page, Bytes>,
-    /// The one that was used last is the first.
+    /// The list that was used last is the first.
     lists: Vec<(Listed, Arc<Vec<TaskState>>)>,
 }
 
 impl Kept {
-    /// Forgets what is of another version.
+    /// Forgets the entries of other versions.
     fn turn_to(&mut self, version: String) {
         if self.version != version {
             *self = Self {
@@ -134,8 +134,8 @@ impl StatusBoard {
             .await
     }
 
-    /// The body of an answer about these tasks only, made for this request of states that all such callers share: so it
-    /// costs a scheduler no more than an answer about all tasks.
+    /// The body of an answer about these tasks only. All such callers share one request for states, so the answer costs
+    /// a scheduler no more than an answer about all tasks.
     pub(crate) async fn page_of(&self, page: Page, tasks: &TaskPatterns) -> Answer {
         let listed = page.listed();
         let turns = {

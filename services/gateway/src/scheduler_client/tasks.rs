@@ -124,7 +124,7 @@ impl TaskClient {
         .await
     }
 
-    /// The states of tasks at this moment that have changed since one of these versions, or all of them.
+    /// The states of tasks that have changed since one of these versions, or all states.
     pub(crate) async fn changed_states(
         &self,
         versions: Vec<String>,

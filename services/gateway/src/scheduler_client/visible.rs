@@ -1,4 +1,4 @@
-//! Texts for callers who may know of some tasks only (docs/access.md#roles).
+//! Texts for callers who may see only some tasks (docs/access.md#roles).
 
 use cts_core::access::TaskPatterns;
 use cts_proto::run::v1::{Run, RunStatus};
@@ -7,7 +7,7 @@ use cts_proto::task::v1::{Explanation, ObstacleKind};
 /// Stands for a text of a scheduler of an earlier version, which names any task.
 const HIDDEN: &str = "another task has its concurrency group, or its turn has not come";
 
-/// The patterns for a request; none if the caller may know of all tasks.
+/// The patterns for a request; none if the caller may see all tasks.
 pub(super) fn patterns(visible: Option<&TaskPatterns>) -> Vec<String> {
     visible.map_or_else(Vec::new, |visible| visible.texts().to_vec())
 }
@@ -27,7 +27,7 @@ pub(super) fn explanation(
     explanation
 }
 
-/// As [`explanation`], for a run: the reason why it is queued may name other tasks.
+/// Like [`explanation`], for a run: the reason why the run is queued may name other tasks.
 pub(super) fn run(mut run: Run, visible: Option<&TaskPatterns>, considered: bool) -> Run {
     let waits = run.status() == RunStatus::Queued && !run.waiting_for.is_empty();
     if visible.is_some() && !considered && waits {

@@ -25,8 +25,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long a client that has lost its events waits before it connects again.
 const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 
-/// Changes of runs as server-sent events of the type `run`, from now on. A client that is cut off has
-/// missed some, and reads the list of runs if that matters to it.
+/// Changes of runs as server-sent events of the type `run`, from now on. A client that is cut off has missed events,
+/// and reads the list of runs if necessary.
 pub(crate) async fn events(
     events: &RunEvents,
     query: Option<&str>,

@@ -1,4 +1,4 @@
-//! The log of a run (docs/rest.md#routes), which is asked for part by part.
+//! The log of a run (docs/rest.md#routes), which is requested part by part.
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
@@ -43,7 +43,7 @@ pub(crate) async fn log(
         },
         id,
     };
-    // An error breaks the answer off, so that a part of the log is not taken for all of it.
+    // An error breaks the answer off, so that a part of the log does not look complete.
     let parts = unfold(Some(log), |log| async { log?.next().await })
         .map(move |part| part.map(|part| written(&part, query.format)));
     let content_type = match query.format {
@@ -134,7 +134,7 @@ impl Log {
                 if let Stop::ByClient = stop {
                     return Part::NoLongerFollowed;
                 }
-                // One that has ended already is whole.
+                // A log that has ended already is complete.
                 if let Some(Ok(None)) = call.message().now_or_never() {
                     return Part::Over;
                 }
@@ -145,7 +145,7 @@ impl Log {
         };
         match message {
             Ok(Some(lines)) => {
-                // A scheduler of an earlier version would send more; it is asked again for that.
+                // A scheduler of an earlier version would send further parts, which the next call requests.
                 let _end = call.message().now_or_never();
                 Part::Lines(lines)
             }

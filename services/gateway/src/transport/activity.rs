@@ -23,16 +23,16 @@ pub(crate) struct Activity(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    /// From the first byte of a request, or from the start of the connection, to the end of its head, and of
-    /// its body.
+    /// Longest time from the first byte of a request, or from the start of the connection, to the end of its head, and
+    /// of its body.
     request_time: Duration,
-    /// Requests that are being answered: one at most with HTTP/1.1, any number with HTTP/2.
+    /// Number of requests that are being answered: at most one with HTTP/1.1, any number with HTTP/2.
     answering: AtomicUsize,
-    /// Otherwise it waits for one.
+    /// Whether the connection is within the head of a request; otherwise it waits for a request.
     in_head: AtomicBool,
     /// When the head that came last, or comes now, has begun; not kept where requests are interwoven.
     head_began: Mutex<Instant>,
-    /// Whether bytes are something else than the beginning of a request too, as with HTTP/2.
+    /// Whether bytes may be something else than the beginning of a request, as with HTTP/2.
     framed: bool,
     /// Answers without an end of their own.
     endless: AtomicUsize,
@@ -52,13 +52,13 @@ pub(crate) struct Answering(Activity);
 pub(crate) struct Endless(Activity);
 
 impl Activity {
-    /// A connection that has just been made, on which a request is all that a client can send.
+    /// A new connection on which a client can only send requests.
     pub(crate) fn plain(request_time: Duration) -> Self {
         Self::new(false, request_time)
     }
 
-    /// A connection that has just been made, on which requests are interwoven with each other and with
-    /// other messages. Once there has been one, only the idle limit holds.
+    /// A new connection on which requests are interwoven with each other and with other messages. Once there has been
+    /// one, only the idle limit holds.
     pub(crate) fn framed(request_time: Duration) -> Self {
         Self::new(true, request_time)
     }
@@ -107,17 +107,17 @@ impl Activity {
         self.0.head_began.lock()
     }
 
-    /// From the first byte of a request to the end of its head.
+    /// Longest time from the first byte of a request to the end of its head.
     pub(super) fn request_time(&self) -> Duration {
         self.0.request_time
     }
 
-    /// Whether something else than the beginning of a request may come between two of them.
+    /// Whether bytes between two requests may be something else than the beginning of a request.
     pub(super) fn is_framed(&self) -> bool {
         self.0.framed
     }
 
-    /// Whether an answer without an end of its own is on its way.
+    /// Whether an answer without a defined end is on its way.
     pub(super) fn is_endless(&self) -> bool {
         self.0.endless.load(Ordering::Acquire) > 0
     }
@@ -152,8 +152,8 @@ impl Activity {
 }
 
 impl Endless {
-    /// Ends when the peer sends no more: it has gone, or it wants no more than there is. Where requests are
-    /// interwoven that never ends, because hyper reads all the time.
+    /// Returns when the peer sends no more: it has gone, or wants no data beyond the present data. With HTTP/2 this
+    /// never returns, because hyper reads all the time.
     pub(crate) async fn peer_closed(&self) {
         self.0.0.closed.cancelled().await;
     }

@@ -17,13 +17,13 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) struct Clients {
     trusted: Vec<IpNet>,
     header: ForwardedHeader,
-    /// Whether the log mentions a proxy that sends only the other header.
+    /// Whether the log has mentioned a proxy that sends only the other header.
     has_warned: AtomicBool,
 }
 
 impl Clients {
     /// Addresses in `trusted` are proxies, which name the client that they forward for in `header`. A client can send
-    /// the other header itself, so that one does not count.
+    /// the other header itself, so the other header does not count.
     pub(crate) fn new(trusted: Vec<IpNet>, header: ForwardedHeader) -> Self {
         Self {
             trusted,
@@ -32,16 +32,15 @@ impl Clients {
         }
     }
 
-    /// The client of a request that has come from `peer` with these headers. `None`: no limit for one client
-    /// holds.
+    /// The client of a request that has come from `peer` with these headers. `None`: no limit per client applies.
     ///
-    /// Each proxy appends the address that it sees to the ones that it received, so the last address that
-    /// does not belong to a trusted proxy can be believed.
+    /// Each proxy appends the address of its peer to the received addresses, so the last address that does not belong
+    /// to a trusted proxy is credible.
     pub(crate) fn of(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         client_key(self.stranger(peer, headers)?)
     }
 
-    /// The address of the client, for records: that of the last proxy, if this names none.
+    /// The address of the client, for records; the address of the last proxy, if that proxy names no client.
     pub(crate) fn address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let client = self.stranger(peer, headers).unwrap_or(peer);
         client.to_canonical()
@@ -100,7 +99,7 @@ fn forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     addresses.collect()
 }
 
-/// Addresses of `X-Forwarded-For`, `None` for unreadable ones.
+/// Addresses of `X-Forwarded-For`, `None` for unreadable addresses.
 fn x_forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let lines = headers.get_all(X_FORWARDED_FOR).iter();
     let texts = lines.map(|line| line.to_str().unwrap_or_default());

@@ -22,14 +22,14 @@ use crate::transport::paced_body::paced;
 use crate::transport::slow_client::SlowClientTimeout;
 use crate::transport::timed_stream::TimedStream;
 
-/// Bytes that the head of a request may have over HTTP/1. One read beyond them may still complete a head, so that it has
-/// twice as many at most.
+/// Bytes that the head of a request may have over HTTP/1. A single read beyond them may still complete a head, so that
+/// a head has at most twice as many bytes.
 const HEAD: usize = 32 << 10;
 
 /// Requests in progress on one connection over HTTP/2.
 const REQUESTS: u32 = 100;
 
-/// Bytes that a client may send over HTTP/2 before they are read: for one request, and for its connection.
+/// Most bytes that a client may send over HTTP/2 before they are read: for one request, and for its connection.
 const REQUEST_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 
@@ -38,7 +38,7 @@ const CONNECTION_WINDOW: u32 = 256 << 10;
 pub(crate) struct Connection {
     /// The other end.
     pub(crate) peer: SocketAddr,
-    /// The owner of the certificate that it has shown.
+    /// The owner of the certificate that the client has shown.
     pub(crate) certificate: Option<Arc<Principal>>,
     /// Notified when a request is being answered, so that no limit of time holds during the answer.
     pub(crate) activity: Activity,
@@ -50,7 +50,7 @@ pub(crate) struct Connection {
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
-    /// The owner of the certificate that it has shown.
+    /// The owner of the certificate that the client has shown.
     pub(crate) certificate: Option<Arc<Principal>>,
 }
 
@@ -64,14 +64,14 @@ pub(crate) enum Protocol {
 /// How long a client may take, and how slow it may be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// From the first byte of a request to its last.
+    /// Longest time from the first byte of a request to its last.
     pub(crate) request: Duration,
     /// Bytes of an answer in a second.
     pub(crate) rate: NonZeroU32,
 }
 
-/// Serves `protocol` until either end closes or a time limit passes. After `closing` the request in
-/// progress is still answered, no further one is taken.
+/// Serves `protocol` until either end closes or a time limit passes. After `closing` the request in progress is still
+/// answered, but no further request is taken.
 pub(crate) async fn serve_connection<S>(
     stream: S,
     peer: Peer,

@@ -47,7 +47,7 @@ fn revision(text: &str) -> Option<u64> {
     digits.parse().ok().filter(|revision| *revision > 0)
 }
 
-/// `answer` with the revision of the task in it, if that is known.
+/// `answer` with the revision of the task in it, if known.
 pub(crate) fn with_revision(mut answer: Response, revision: u64) -> Response {
     if revision > 0
         && let Ok(tag) = HeaderValue::try_from(format!("\"{revision}\""))

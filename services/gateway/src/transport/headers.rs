@@ -50,7 +50,7 @@ pub(crate) async fn allow_origins(
     response
 }
 
-/// The origin of a request, if it is a known one.
+/// The origin of a request, if it is known.
 fn known_origin(headers: &HeaderMap, known: &[String]) -> Option<HeaderValue> {
     let mut origins = headers.get_all(ORIGIN).iter();
     let (origin, None) = (origins.next()?, origins.next()) else {

@@ -8,7 +8,7 @@ use http::{Method, StatusCode, Version, header};
 
 use crate::original::percent::{Plus, decode};
 
-/// Answers such requests and passes on the others.
+/// Answers invalid requests and passes on all other requests.
 pub(crate) async fn answer_or_pass(request: Request, next: Next) -> Response {
     if let Some(problem) = problem(&request) {
         let headers = [

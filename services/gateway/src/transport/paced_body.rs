@@ -1,8 +1,8 @@
-//! Bodies of answers over HTTP/2, where a client can leave an answer waiting without leaving its connection
-//! unread: by a window that it does not open.
+//! Bodies of answers over HTTP/2. There a client can leave an answer waiting without leaving its connection unread: by
+//! a window that the client does not open.
 //!
-//! A body is handed on in small parts, so that what hyper holds is little, and notes at its connection until when the
-//! part that was handed on last has to be taken.
+//! A body is passed on in small parts, so that hyper holds little data. Its connection notes until when the last passed
+//! part has to be taken.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -19,7 +19,7 @@ struct Open {
     ends: HashMap<u64, Instant>,
 }
 
-/// The part that one answer has handed on last.
+/// The last part that an answer has passed on.
 #[derive(Debug)]
 pub(crate) struct PendingPart {
     offers: Arc<PendingParts>,
@@ -71,7 +71,7 @@ impl PendingPart {
         self.offers.open().ends.insert(self.number, end);
     }
 
-    /// There is room for another part, so the last one was taken.
+    /// Another part has room, so the last part was taken.
     pub(crate) fn taken(&mut self) {
         if self.offers.open().ends.remove(&self.number).is_some() {
             self.timeout.taken(self.bytes);

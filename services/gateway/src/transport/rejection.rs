@@ -26,7 +26,7 @@ const REJECTIONS: ClientLimit = ClientLimit {
     per_client: 8,
 };
 
-/// Tells clients of plain HTTP why they are not served.
+/// Answers clients of plain HTTP with the reason why they are not served.
 #[derive(Debug)]
 pub(crate) struct Rejections(ClientLimiter);
 

@@ -18,7 +18,7 @@ use crate::transport::connection::Connection;
 /// Target of the log lines.
 const TARGET: &str = "api";
 
-/// Gives the request its id, logs it, and suspends its connection's time limits for the while.
+/// Gives the request its id, logs the request, and suspends the time limits of its connection for that time.
 pub(crate) async fn observe(
     State(request_ids): State<RequestIds>,
     Extension(connection): Extension<Connection>,

@@ -1,15 +1,15 @@
-//! How long a peer may leave what is sent to it waiting (docs/rest.md#limits).
+//! How long a peer may leave sent data waiting (docs/rest.md#limits).
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A peer that takes nothing of an answer for so long loses its connection.
+/// A peer that takes nothing of an answer for this time loses its connection.
 pub(crate) const UNREAD_LIMIT: Duration = Duration::from_mins(1);
 
-/// Counts the time in which bytes wait for the peer, and gives it back for the bytes that it takes: a second for as many
-/// as it has to take in one. So a peer that is slow for a moment loses nothing, and one that is too slow does after a while.
+/// Counts the time in which bytes wait for the peer. Taken bytes reduce the count: by a second for each `rate` bytes.
+/// So a peer that is slow for a moment loses nothing, and a peer that is too slow loses its connection after a while.
 #[derive(Debug)]
 pub(crate) struct SlowClientTimeout {
     /// Bytes per second.
@@ -21,7 +21,7 @@ pub(crate) struct SlowClientTimeout {
 }
 
 impl SlowClientTimeout {
-    /// With a peer that has to take `rate` bytes in a second.
+    /// For a peer that has to take `rate` bytes in a second.
     pub(crate) fn new(rate: NonZeroU32) -> Self {
         Self {
             rate,
@@ -36,7 +36,7 @@ impl SlowClientTimeout {
         since + UNREAD_LIMIT.saturating_sub(self.spent)
     }
 
-    /// The peer has taken so many bytes, and none wait.
+    /// The peer has taken `bytes` bytes, and no bytes wait.
     pub(crate) fn taken(&mut self, bytes: usize) {
         if let Some(since) = self.since.take() {
             self.spent += since.elapsed();

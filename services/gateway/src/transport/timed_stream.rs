@@ -1,13 +1,13 @@
 //! A stream that fails as timed out when the peer takes too long to send the head of a request, sends no further
 //! request, or reads too little of an answer.
 //!
-//! Hyper has a single limit for both, counted from the end of the request before; docs/rest.md#transport has
-//! two: 15 s for a head that has begun, unless configured otherwise, and 60 s of idle keep-alive. The stream
-//! sees when bytes arrive, and the application reports through [`Activity`] when a request is being answered,
-//! where no limit holds.
+//! Hyper has a single limit for heads and idle connections, counted from the end of the request before.
+//! docs/rest.md#transport has two limits: 15 s for a head that has begun, unless configured otherwise, and 60 s of idle
+//! keep-alive. The stream sees when bytes arrive, and the application reports through [`Activity`] when a request is
+//! being answered, where no limit holds.
 //!
-//! Hyper reads nothing while an answer is on its way. Where that has no end of its own, the stream looks for the
-//! end of the peer instead, whenever hyper looks whether there is something to send.
+//! Hyper reads nothing while an answer is on its way. If the answer has no defined end, the stream instead looks for
+//! the end of the peer whenever hyper has something to send.
 
 use std::future::Future as _;
 use std::io;
@@ -21,10 +21,10 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use crate::transport::activity::{Activity, Phase};
 use crate::transport::slow_client::SlowClientTimeout;
 
-/// From an answer to the first byte of the next request.
+/// Longest time from an answer to the first byte of the next request.
 pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
-/// Bytes that are read ahead from a peer that sends its next request before its answer has ended.
+/// Most bytes that are read ahead from a peer that sends its next request before its answer has ended.
 const AHEAD: usize = 1024;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct TimedStream<S> {
     timer: Pin<Box<Sleep>>,
     /// The phase whose limit the timer holds; `None` if it must be set again.
     armed: Option<Phase>,
-    /// With a peer that takes nothing of what is to be written, or little.
+    /// For a peer that takes little or nothing of the written data.
     timeout: SlowClientTimeout,
     /// Runs while it takes nothing.
     unread: Option<Pin<Box<Sleep>>>,

@@ -29,7 +29,7 @@ const REST_LIMIT: Duration = Duration::from_secs(10);
 /// Longest time for a refused client to take the alert.
 const ALERT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Lets connections in once they have shown what they must.
+/// Admits connections once they have shown the required credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsAcceptor {
     tls: ServerTls,
@@ -39,7 +39,7 @@ pub(crate) struct TlsAcceptor {
 pub(crate) struct OpenedConnection {
     pub(crate) stream: TlsStream<TcpStream>,
     pub(crate) protocol: Protocol,
-    /// The certificate that the client has shown, if it was asked for one.
+    /// The certificate that the client has shown, if the server requested a certificate.
     pub(crate) certificate: Option<PeerCertificate>,
 }
 
@@ -87,7 +87,7 @@ impl TlsAcceptor {
     }
 }
 
-/// Answers a client that takes this for a plain HTTP server, if it would understand.
+/// Answers a client that assumes a plain HTTP server, if the client would understand the answer.
 async fn refuse_plain_text(stream: &mut TcpStream) -> io::Result<()> {
     let mut beginning = [0; 5];
     stream.read_exact(&mut beginning).await?;

@@ -36,9 +36,9 @@ enum FileError {
     Encode(#[from] serde_json::Error),
 }
 
-/// Appends each record to the file, in order. After a restart it goes on behind the last whole line; a line that was
-/// cut off is written anew. A file that is moved away or emptied is begun again, with the next record: the number of the
-/// last one stands beside the file. Without that number all stored records are written.
+/// Appends each record to the file, in order. After a restart, appends after the last whole line; a line that was cut
+/// off is written again. If the file is moved away or emptied, continues in a new file with the next record: a second
+/// file has the number of the last record. Without that number all stored records are written.
 pub(crate) async fn follow(store: Arc<dyn Store>, path: PathBuf) {
     let mut outage = Outage::default();
     let mut last = None;
@@ -83,7 +83,7 @@ async fn append(store: &dyn Store, path: &Path, last: &mut Option<u64>) -> Resul
         }
         let mut lines = String::new();
         for record in records {
-            // The form is that of the API's answers.
+            // Same form as the records in answers of the API.
             lines.push_str(&serde_json::to_string(&audit_record_to_wire(record))?);
             lines.push('\n');
         }
@@ -114,7 +114,7 @@ fn named(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The number that stands beside the file; `None` without one.
+/// Number of the last record, from the second file; `None` if that file does not exist.
 async fn noted(path: &Path) -> io::Result<Option<u64>> {
     match tokio::fs::read_to_string(beside(path)).await {
         Ok(text) => Ok(text.trim().parse().ok()),
@@ -123,8 +123,8 @@ async fn noted(path: &Path) -> io::Result<Option<u64>> {
     }
 }
 
-/// Notes the number beside the file. A process that dies before this leaves the earlier number, and the number in the
-/// file counts before it.
+/// Writes the number to the second file. If a process dies before this write, the second file keeps the earlier number,
+/// and the number in the audit file takes precedence.
 async fn note(path: &Path, number: u64) -> io::Result<()> {
     let kept = beside(path);
     let new = named(&kept, ".new");
@@ -136,7 +136,7 @@ async fn note(path: &Path, number: u64) -> io::Result<()> {
     tokio::fs::rename(&new, &kept).await
 }
 
-/// Number of the last record in the file; `None` without one. What follows its last whole line is cut off.
+/// Number of the last record in the file; `None` without a record. Cuts off a line that is not complete.
 async fn written(path: &Path) -> io::Result<Option<u64>> {
     let mut file = open(path).await?;
     let length = file.metadata().await?.len();

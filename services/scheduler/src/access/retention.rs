@@ -7,7 +7,7 @@ use cts_core::Chain;
 use cts_store::Store;
 use tokio::time::sleep;
 
-/// Pause between looks. So many records may be there beyond the limit as come in this time.
+/// Pause between rounds: the store may exceed the limit by the records of this time.
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
 
 /// Forgets records beyond the limits, again and again. Several replicas may do so at once.

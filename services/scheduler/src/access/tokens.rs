@@ -24,12 +24,12 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// Sees the tokens now and after each change. They are read while somebody looks.
+    /// Sees the tokens now and after each change. The store is polled only while a receiver exists.
     pub(crate) fn follow(&self) -> watch::Receiver<Option<Arc<Vec<StoredToken>>>> {
         self.0.subscribe()
     }
 
-    /// Keeps `table` equal to the tokens, as long as the store is read; until then it stays as it is.
+    /// Keeps `table` equal to the stored tokens while the store can be read; otherwise the table stays unchanged.
     pub async fn fill(&self, table: watch::Sender<Arc<TokenTable>>) {
         let mut tokens = self.follow();
         loop {
@@ -74,7 +74,7 @@ impl Tokens {
     }
 }
 
-/// A token without patterns that cannot be read: such a token is of no use.
+/// Returns `None` for a token whose patterns cannot be read: such a token grants no access.
 fn entry(token: &StoredToken) -> Option<TokenEntry> {
     let tasks = TaskPatterns::new(token.tasks.clone());
     Some(TokenEntry {

@@ -57,7 +57,7 @@ fn living(workers: &[WorkerState]) -> impl Iterator<Item = &WorkerState> {
     workers.iter().filter(living)
 }
 
-/// The line that runbooks look for, with the error's text as the original words it.
+/// The line that runbooks look for, with the text of the error as in the original.
 fn report_missing_modules(tasks: &[StoredTask]) {
     for (path, error) in modules::missing(tasks) {
         let reason = match error.kind() {

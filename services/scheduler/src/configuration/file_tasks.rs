@@ -19,7 +19,7 @@ pub struct FileTasks {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) own: OwnConfiguration,
-    /// Whether the configuration takes effect is not certain yet.
+    /// Whether the outcome is still open.
     pub(super) is_open: bool,
     /// The blocks were registered by the start, after which failed tasks are tried again.
     pub(super) is_start: bool,
@@ -43,7 +43,7 @@ impl FileTasks {
     }
 
     /// Registers the task blocks of files that were read again, and waits until it is certain whether they take effect,
-    /// by the rule of a start. `None` if the blocks are those of before and in force.
+    /// by the rule of a start. Returns `None` if the blocks have not changed and are in force.
     ///
     /// # Errors
     /// The blocks may be registered nevertheless. A repetition does no harm.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use cts_core::{TaskDifference, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::StoredTask;
 
-/// Tasks that one line names.
+/// Most tasks that one line names.
 const NAMED: usize = 20;
 
-/// One line for each task that the configuration has added, changed or removed.
+/// Logs one line for each task that the configuration added, changed or removed.
 pub(super) fn log_changes(before: &[StoredTask], after: &[StoredTask]) {
     let earlier: BTreeMap<&TaskName, &StoredTask> =
         before.iter().map(|task| (task.spec.name(), task)).collect();
@@ -37,7 +37,7 @@ pub(super) fn log_changes(before: &[StoredTask], after: &[StoredTask]) {
     }
 }
 
-/// One line for each destruction of a task that `declared` no longer has.
+/// Logs one line for each task that is destroyed because `declared` no longer has it.
 pub(super) fn log_destructions(stored: &[StoredTask], declared: &[TaskSpec]) {
     let declared: BTreeSet<&TaskName> = declared.iter().map(TaskSpec::name).collect();
     let destroying = stored.iter().filter(|task| {

@@ -14,7 +14,7 @@ use super::{OwnConfiguration, POLL, list_differences};
 /// Time between two log lines about a condition that lasts.
 const AGAIN: Duration = Duration::from_hours(1);
 
-/// Differences that were logged, so that they are not logged again at every look.
+/// Differences that were logged, so that each difference is logged once.
 #[derive(Debug, Default)]
 struct LastLogged {
     /// Configurations that are not in force: the member and the number of the one that is, and when that was

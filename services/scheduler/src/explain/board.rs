@@ -1,8 +1,8 @@
-//! The kept states of all tasks, brought up to date when somebody asks.
+//! The kept states of all tasks, updated for each request.
 //!
-//! A look reads the facts that have changed, and the open runs in short. Triggers note for each task the transaction
-//! of its newest change (`task_versions.changed_in`; in SQLite a number in `task_changes`). All facts are read when
-//! the leader has changed. Calls that come together share a look, and a look takes at most a quarter of the time
+//! A look reads the facts that have changed, and the open runs in short. Triggers note for each task the transaction of
+//! its newest change (`task_versions.changed_in`; in SQLite a number in `task_changes`). All facts are read when the
+//! leader has changed. Calls that come together share a look, and a look takes at most a quarter of the time
 //! ([`Paced`]).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -27,10 +27,10 @@ use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 /// Shortest time between two looks at the store.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// All facts are read again within this time, some with each look: what no change tells of is seen by then.
+/// All facts are read again within this time, a part with each update, so that changes without a notice are seen, too.
 const ROUND: Duration = Duration::from_mins(1);
 
-/// Tasks of which facts are read at once.
+/// Tasks whose facts are read at once.
 const PART: usize = 500;
 
 /// Kept states of all tasks. Cheap to clone; clones share them.
@@ -50,7 +50,7 @@ struct Inner {
 #[derive(Debug)]
 struct Kept {
     states: KeptStates,
-    /// Where the store was when the states were read; `None` before that.
+    /// Position of the store when the states were read; `None` before the first read.
     position: Option<Position>,
 }
 
@@ -59,12 +59,12 @@ struct Position {
     changes: String,
     /// When that was.
     at: Instant,
-    /// The last task whose facts were read again although nothing told of a change.
+    /// The last task whose facts were read again without a notice of a change.
     last: Option<TaskName>,
     leader: Option<Incarnation>,
 }
 
-/// What a look has found besides the states.
+/// Result of an update besides the states.
 #[derive(Debug)]
 pub(crate) struct Looked {
     pub(crate) members: Vec<MemberState>,
@@ -79,7 +79,7 @@ pub(crate) struct Summary {
     pub(crate) views: ViewCounts,
     /// Tasks that do not see changes because of an outage. They are not among the problems.
     pub(crate) in_outage: usize,
-    /// Tasks that somebody should look at, the most important first.
+    /// Tasks that need attention, the most important first.
     pub(crate) problems: Vec<(TaskName, proto::CurrentState)>,
     /// The number of all problems of tasks.
     pub(crate) problem_count: usize,
@@ -89,14 +89,14 @@ pub(crate) struct Summary {
 #[derive(Debug)]
 pub(crate) struct Changes {
     pub(crate) version: String,
-    /// The version that they follow; empty if these are all states.
+    /// The version that these states follow; empty if these are all states.
     pub(crate) after: String,
     pub(crate) states: Vec<proto::NamedState>,
     pub(crate) gone: Vec<TaskName>,
 }
 
 impl Board {
-    /// An empty one. A leader that was silent for `leadership` counts as gone.
+    /// An empty board. A leader that was silent for `leadership` counts as gone.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -154,7 +154,7 @@ impl Board {
         self.0.kept.lock().states.state(task).cloned()
     }
 
-    /// What has changed since the newest of these versions, or everything if none of them is known.
+    /// Returns the changes since the newest known of these versions, or all states if none is known.
     pub(crate) fn changes(&self, versions: &[String]) -> Changes {
         let kept = self.0.kept.lock();
         let states = &kept.states;
@@ -193,7 +193,8 @@ impl Inner {
         let members = store.members(self.leadership * 3).await?;
         let leader = members.iter().find(|member| member.leader);
         let leader = leader.map(|state| state.member.incarnation);
-        // After a failover of the database, which comes with another leader, the position may be of another history.
+        // After a failover of the database the position may belong to another history; a failover comes with another
+        // leader.
         let known = self
             .kept
             .lock()
@@ -238,7 +239,7 @@ impl Inner {
                 stuck,
             },
         };
-        // Read after the store: a run that was due when it was read must not seem to wait.
+        // Read after the store: a run that was due at the read must not seem to wait.
         let now = self.clock.now();
         let mut kept = self.kept.lock();
         kept.states.take(reading, now);
@@ -258,7 +259,7 @@ impl Inner {
         states.following(last, part + 1)
     }
 
-    /// The names of all tasks, unless it is certain that none is gone.
+    /// The names of all tasks, unless no task can have been deleted.
     async fn present(
         &self,
         changed: &ChangedTasks,

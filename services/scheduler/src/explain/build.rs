@@ -28,7 +28,7 @@ use crate::wire::run_to_wire;
 /// Characters of a run's error that are quoted.
 const ERROR_SHOWN: usize = 200;
 
-/// Newest runs among which the queued, the running and the last one are looked for.
+/// Number of the newest runs that are searched for the queued, the running and the last run.
 const RUNS: u32 = 30;
 
 /// Everything that is looked at.
@@ -40,7 +40,7 @@ struct Facts<'a> {
     /// Why no worker can take its current run now.
     no_worker: Option<UnschedulableReason>,
     held: Option<Blocked>,
-    /// What no apply was leased for yet.
+    /// Occasion of a run for which no apply was leased yet.
     owes_run: Option<Occasion>,
     /// Why its destruction cannot go on before an operator does something.
     stuck: Option<String>,
@@ -48,7 +48,7 @@ struct Facts<'a> {
     check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
     state_conflict: Option<String>,
-    /// The run of another task that has its concurrency group.
+    /// The run that occupies the concurrency group of the task.
     group_holder: Option<RunRecord>,
     /// Causes of the current and the last run.
     causes: [Vec<String>; 2],
@@ -73,7 +73,7 @@ pub(crate) async fn explain(
         return Ok(None);
     };
     let written = store.explanation(name).await?;
-    // Notes of another version may be unreadable; they are ignored then.
+    // Notes of other versions may be unreadable and are ignored then.
     let written: Option<Written> = written.and_then(|text| serde_json::from_str(&text).ok());
     let filter = RunFilter {
         task: Some(name.clone()),
@@ -117,7 +117,7 @@ pub(crate) async fn explain(
     let candidates = workers.iter().map(|worker| worker.candidate(settings));
     let no_worker = unschedulable_reason(candidates, requirement);
     let no_worker_text = no_worker.as_ref().map(ToString::to_string);
-    // Read after the store: a run that was due when it was read must not seem to wait.
+    // Read after the store: a run that was due at the read must not seem to wait.
     let now = clock.now();
     let shown_run = current.as_ref().map(ShownRun::from);
     let shown = state.as_ref().map(|state| {
@@ -159,8 +159,8 @@ fn with_cause(run: RunRecord, cause: Vec<String>) -> Run {
     }
 }
 
-/// The reason why a queued run of a task waits, in one line; `None` if it has none. The text names only other tasks
-/// that are `visible`.
+/// Returns the reason why a queued run of a task waits, in one line; `None` if the run does not wait. The text names
+/// only other tasks that are `visible`.
 pub(crate) async fn waiting_for(
     store: &dyn Store,
     name: &TaskName,

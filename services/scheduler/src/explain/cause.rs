@@ -1,10 +1,10 @@
-//! Why a run was made: its request, and what differs from the input that was applied before it.
+//! Why a run was made: its request, and the differences from the input applied before it.
 
 use cts_core::runs::{AttemptEnding, RunCause, RunKind, RunStatus};
 use cts_core::{Digest, RunInput, input_changes};
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredInput};
 
-/// Older runs of the task among which the last applied one is looked for.
+/// Number of older runs of the task that are searched for the last applied run.
 const RUNS: u32 = 30;
 
 /// The cause of a run, a line for each part; empty if it is not known any more.
@@ -72,9 +72,9 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
     Ok(lines)
 }
 
-/// Names the worker from which the run came to its newest one, if it did not end there.
+/// Names the worker that had the run before its last worker, if they differ.
 async fn handed_over(store: &dyn Store, run: &RunRecord) -> Result<Option<String>, StoreError> {
-    // An attempt that does not count leaves the number of attempts as it was.
+    // An attempt that does not count leaves the number of attempts unchanged.
     if run.status == RunStatus::Queued && run.started_at.is_none() {
         return Ok(None);
     }

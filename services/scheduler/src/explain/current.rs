@@ -20,21 +20,21 @@ pub(super) struct Facts<'a> {
     pub(super) deleting: bool,
     /// Why its destruction cannot go on before an operator does something.
     pub(super) stuck: Option<&'a str>,
-    /// The running run, or else the queued one.
+    /// The running run, or else the queued run.
     pub(super) run: Option<&'a ShownRun>,
     pub(super) known: Option<&'a KnownTask>,
     /// Why due runs wait, if that is the same for all.
     pub(super) no_worker: Option<&'a str>,
 }
 
-/// The conflict of the task's Terraform state, in one line, while nothing decides it.
+/// The conflict of the task's Terraform state, in one line, until a decision resolves it.
 pub(super) fn state_conflict(state: &TaskState) -> Option<String> {
     let (conflict, _at) = state.conflict.as_ref()?;
     let reason = &conflict.reason;
     Some(format!("its Terraform state is in a conflict: {reason}"))
 }
 
-/// Names of workers: those of their machines.
+/// Maps each worker to the name of its machine.
 pub(super) fn hosts(workers: &[WorkerState]) -> HashMap<WorkerId, String> {
     let workers = workers.iter().map(|state| &state.worker);
     workers
@@ -89,7 +89,7 @@ impl Facts<'_> {
         problems.next()
     }
 
-    /// Whether its views have problems, and all of these are those of a common outage.
+    /// Whether the views of the task have problems, and all problems belong to common outages.
     pub(super) fn shares_outage(&self) -> bool {
         let views = self.known.into_iter().flat_map(|known| &known.views);
         let problems = views.filter_map(|view| view.problem.as_ref());
@@ -105,7 +105,7 @@ impl Facts<'_> {
             .map(|view| view.name.as_str())
     }
 
-    /// The views that the next run waits for, and what helps; `None` if it waits for none.
+    /// The views that the next run waits for, and the remedy; `None` if the run waits for no view.
     fn awaited_views(&self) -> Option<String> {
         let mut views = self.known?.views.iter();
         let unreadable = views.find_map(|view| {
@@ -151,7 +151,7 @@ impl Facts<'_> {
         }
     }
 
-    /// The error of the newest run in one line; empty if it succeeded.
+    /// The error of the newest run in one line; empty if the run succeeded.
     fn newest_error(&self) -> String {
         let newest = self.state.events.first();
         let error = newest.and_then(|event| event.error.as_deref());

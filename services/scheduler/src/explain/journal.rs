@@ -1,7 +1,7 @@
 //! The leader's notes on tasks and views, from which any replica answers explanations.
 //!
-//! Notes are written in the background, seldom and in small parts: they are for people, and no other work waits
-//! for them.
+//! Notes are written in the background, seldom and in small parts: notes are for users, and no other work waits for
+//! them.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ use crate::term::Term;
 /// Time between two writes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Tasks in one write; the others come with the next.
+/// Tasks for one write; the remaining tasks follow with the next write.
 const PART: usize = 256;
 
 pub(crate) struct Journal {
@@ -40,7 +40,7 @@ pub(crate) struct Journal {
     /// Number of the planner's changes that all is written of.
     complete: Option<u64>,
     next: Instant,
-    /// A task of its own: it may hold resources that the leader's other calls of the store wait for.
+    /// A separate task, because the write may hold resources that the leader's other calls of the store wait for.
     writing: JoinSet<Result<(), LeaderError>>,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// An empty one; `base` is the moment that the planner counts from.
+    /// An empty journal; `base` is the moment that the planner counts from.
     pub(crate) fn new(
         term: Term,
         store: Arc<dyn Store>,
@@ -77,7 +77,7 @@ impl Journal {
         while let Some(written) = self.writing.join_next().await {
             if let Ok(Err(error)) = written {
                 tracing::debug!(error = %Chain(&error), "explanations of tasks are not stored");
-                // Which of them are stored is not known. All are written again.
+                // The stored subset is unknown. All explanations are written again.
                 self.written.clear();
                 self.complete = None;
             }
@@ -117,7 +117,7 @@ impl Journal {
                 continue;
             }
             let written = Written { as_of: now, known };
-            // Nothing in it could fail to be written as JSON.
+            // Encoding as JSON cannot fail for these types.
             if let Ok(text) = serde_json::to_string(&written) {
                 part.push((snapshot.task.clone(), text));
             }

@@ -1,4 +1,4 @@
-//! States of tasks that are kept, and made anew only where something has changed.
+//! Kept states of tasks; a state is rebuilt only if something changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
@@ -15,36 +15,36 @@ use super::known::{KnownTask, Written};
 use super::versions::Versions;
 use super::view_counts::{ViewCounts, Views};
 
-/// What was read of the tasks and their runs.
+/// Facts of the tasks and their runs, as read from the store.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// Tasks that may have changed.
     pub(super) changed: Vec<TaskName>,
-    /// Those of them that are visible.
+    /// Facts of the visible tasks among the changed ones.
     pub(super) facts: Vec<NotedFacts>,
-    /// Names of all tasks, where some of them may be gone.
+    /// Names of all tasks, if some tasks may have been deleted.
     pub(super) present: Option<HashSet<TaskName>>,
     /// All runs that have not ended, the queued ones first.
     pub(super) runs: Vec<ShownRun>,
-    /// What counts for several tasks.
+    /// Facts that concern several tasks.
     pub(super) common: Common,
 }
 
-/// What states of several tasks are made of.
+/// Facts that states of several tasks are made of.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Common {
-    /// Names of workers: those of their machines.
+    /// Maps each worker to the name of its machine.
     pub(super) hosts: HashMap<WorkerId, String>,
     /// Why due runs wait, if that is the same for all.
     pub(super) no_worker: Option<String>,
-    /// Why destructions cannot go on before an operator does something.
+    /// Why destructions cannot continue before an operator acts.
     pub(super) stuck: HashMap<TaskName, String>,
 }
 
 /// The facts of a visible task, with the leader's notes read.
 #[derive(Debug)]
 pub(super) struct NotedFacts {
-    /// With the newest event alone.
+    /// With only the newest event.
     state: TaskState,
     deleting: bool,
     known: Option<KnownTask>,
@@ -55,7 +55,7 @@ impl From<TaskFacts> for NotedFacts {
         let mut state = facts.state;
         state.events.truncate(1);
         state.events.shrink_to_fit();
-        // Notes of another version may be unreadable; they are ignored then.
+        // Notes of other versions may be unreadable and are ignored then.
         let written = facts.explanation.as_deref();
         let written: Option<Written> = written.and_then(|text| serde_json::from_str(text).ok());
         Self {
@@ -77,24 +77,24 @@ impl NotedFacts {
 #[derive(Debug)]
 struct Kept {
     facts: NotedFacts,
-    /// The running run, or else the queued one.
+    /// The running run, or else the queued run.
     run: Option<ShownRun>,
     state: proto::CurrentState,
-    /// Its problem is the outage that other tasks have, too.
+    /// Whether the problem of the task is an outage that other tasks share.
     shares_outage: bool,
-    /// When its state may become another one although nothing changes.
+    /// When the state may change with the time alone.
     wakes: Option<DateTime<Utc>>,
 }
 
 /// States of all tasks as they were at one moment.
 #[derive(Debug)]
 pub(super) struct KeptStates {
-    /// All tasks; without facts those that are not visible.
+    /// All tasks; `None` for tasks that are not visible.
     tasks: BTreeMap<TaskName, Option<Kept>>,
     common: Common,
     views: Views,
     counts: BTreeMap<CurrentState, u32>,
-    /// Tasks that somebody should look at, the most important first.
+    /// Tasks that need attention, the most important first.
     problems: BTreeSet<(usize, TaskName)>,
     /// Number of tasks whose problem is a common outage.
     in_outage: usize,
@@ -123,7 +123,8 @@ impl KeptStates {
         }
     }
 
-    /// Whether this number of tasks is known once these have changed. Fewer tasks exist if some were deleted.
+    /// Whether exactly `tasks` tasks are known once the `changed` tasks are added. Fewer tasks exist if some were
+    /// deleted.
     pub(super) fn are(&self, tasks: usize, changed: &[TaskName]) -> bool {
         let new = changed
             .iter()
@@ -143,12 +144,12 @@ impl KeptStates {
         self.tasks.len()
     }
 
-    /// Whether a task is being deleted, or will be with these facts.
+    /// Whether a task is being deleted, with or without these facts.
     pub(super) fn are_deleting(&self, facts: &[NotedFacts]) -> bool {
         !self.deleting.is_empty() || facts.iter().any(|facts| facts.deleting)
     }
 
-    /// Takes over what was read, and makes the states anew that may be others at the moment `now`.
+    /// Takes over the facts, and rebuilds the states that may have changed at the moment `now`.
     pub(super) fn take(&mut self, reading: Reading, now: DateTime<Utc>) {
         let mut dirty: HashSet<TaskName> = HashSet::new();
         for name in reading.changed {
@@ -166,7 +167,7 @@ impl KeptStates {
         self.take_runs(reading.runs, &mut dirty);
         self.take_common(reading.common, &mut dirty);
         if now < self.at {
-            // A clock that was set back: what has passed may come again.
+            // If the clock was set back, past moments may come again.
             dirty.extend(self.tasks.keys().cloned());
         }
         self.at = now;
@@ -181,7 +182,7 @@ impl KeptStates {
         }
     }
 
-    /// Replaces the facts of the changed tasks. Those without facts are not visible any more.
+    /// Replaces the facts of the changed tasks. Changed tasks without facts are not visible any more.
     fn take_facts(&mut self, facts: Vec<NotedFacts>, changed: &mut HashSet<TaskName>) {
         let mut hidden: HashSet<&TaskName> = changed.iter().collect();
         let mut visible = Vec::with_capacity(facts.len());
@@ -218,7 +219,7 @@ impl KeptStates {
         }
     }
 
-    /// Takes a task away from what is shown.
+    /// Removes a task from the shown tasks.
     fn hide(&mut self, name: &TaskName) {
         let Some(kept) = self.tasks.get_mut(name).and_then(Option::take) else {
             return;
@@ -236,7 +237,7 @@ impl KeptStates {
 
     fn take_runs(&mut self, runs: Vec<ShownRun>, dirty: &mut HashSet<TaskName>) {
         let mut ended = std::mem::take(&mut self.open);
-        // A running run replaces a queued one of its task.
+        // A running run replaces a queued run of its task.
         let runs = runs.into_iter().map(|run| (run.task.clone(), run));
         for (name, run) in runs.collect::<HashMap<_, _>>() {
             let Some(Some(kept)) = self.tasks.get_mut(&name) else {
@@ -326,8 +327,8 @@ impl KeptStates {
         self.in_outage
     }
 
-    /// The first tasks that somebody should look at, the most important first, and the number of all. Tasks of a common
-    /// outage are not among them.
+    /// Returns the first tasks that need attention, the most important first, and the number of all. Tasks of a common
+    /// outage do not count.
     pub(super) fn problems(&self, most: usize) -> (Vec<(TaskName, proto::CurrentState)>, usize) {
         let problems = self.problems.iter().take(most);
         let problems =

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cts_core::RunId;
 use serde::{Deserialize, Serialize};
 
-/// The leader's notes on a task, as they are stored: JSON, readable by this version and later ones.
+/// The leader's notes on a task, as stored: JSON, readable by this version and later versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct KnownTask {
     pub(super) views: Vec<KnownView>,
@@ -40,7 +40,7 @@ pub(super) struct KnownView {
 /// Keys of a view that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct KnownUnreadable {
-    /// The first keys by name, and the number of further ones.
+    /// The first keys by name, and the number of the remaining keys.
     pub(super) keys: String,
     /// The task was never applied, and waits for their values.
     #[serde(default)]
@@ -54,7 +54,7 @@ pub(super) struct KnownUnreadable {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct KnownProblem {
     pub(super) text: String,
-    /// All views of the same Consul or watcher have it.
+    /// Whether all views of the same Consul or watcher have this problem.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) outage: bool,
     pub(super) since: DateTime<Utc>,

@@ -1,10 +1,10 @@
-//! Which states have changed since an earlier answer.
+//! States that changed since an earlier answer.
 
 use std::collections::{BTreeMap, HashMap};
 
 use cts_core::{Incarnation, TaskName};
 
-/// Most tasks that are gone of which callers are told; one that has not asked for longer gets all states.
+/// Most deleted tasks that are remembered; callers with an older version get all states.
 const GONE_KEPT: usize = 1000;
 
 /// Changes of states, counted. Each set of kept states has its own count.

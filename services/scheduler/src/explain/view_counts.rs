@@ -19,7 +19,7 @@ pub(crate) struct ViewCounts {
     pub(crate) first: Option<(DateTime<Utc>, String)>,
 }
 
-/// Views of all enabled tasks. Several tasks may watch one view: the notes of the first of them count.
+/// Views of all enabled tasks. Several tasks may watch one view: the notes of the first task count.
 #[derive(Debug, Default)]
 pub(super) struct Views {
     watched: HashMap<String, BTreeMap<TaskName, Read>>,
@@ -27,7 +27,7 @@ pub(super) struct Views {
     problems: BTreeSet<(DateTime<Utc>, String)>,
 }
 
-/// What is noted of the reading of a view.
+/// Facts of the reading of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Read {
     complete: bool,
@@ -46,7 +46,7 @@ impl Read {
 }
 
 impl Views {
-    /// Replaces the notes of a task by newer ones.
+    /// Replaces the notes of a task by newer notes.
     pub(super) fn replace(
         &mut self,
         task: &TaskName,
@@ -55,7 +55,7 @@ impl Views {
     ) {
         let views = |known: Option<&KnownTask>| -> BTreeMap<String, Read> {
             let views = known.into_iter().flat_map(|known| &known.views);
-            // Of a name that comes twice the first counts.
+            // If a name comes twice, the first entry counts.
             let views = views.rev();
             views
                 .map(|view| (view.name.clone(), Read::of(view)))

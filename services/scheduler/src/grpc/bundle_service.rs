@@ -22,7 +22,7 @@ pub(crate) struct BundleEndpoint {
 }
 
 impl BundleEndpoint {
-    /// Whether the task of a leased run has its module in this bundle.
+    /// Whether the module of the leased run's task is in this bundle.
     async fn is_of_lease(&self, held: &Held, bundle: Digest) -> Result<bool, Status> {
         let input = self.store.held_input(held.run, &held.holder, held.epoch);
         let input = self.store.input(input.await.or_status()?);

@@ -1,7 +1,8 @@
-//! Proofs that a worker holds the lease of the run that it calls for (docs/access.md#leases).
+//! Proofs that a worker holds the lease of the run in its call (docs/access.md#leases).
 //!
-//! A granted lease comes with a secret, an HMAC of run, epoch and worker under a key in the database. The worker
-//! sends it as metadata with each call for the run, so it speaks for the runs that it holds and for no other.
+//! A granted lease comes with a secret, an HMAC of run, epoch and worker under a key in the database. The worker sends
+//! the secret as metadata with each call for the run, so calls of a worker are accepted only for runs that it has
+//! leased.
 
 use cts_core::lease::LeaseKey;
 use cts_core::{LeaseEpoch, RunId, WorkerId};
@@ -60,7 +61,7 @@ impl LeaseProofs {
         Ok(Some(proven))
     }
 
-    /// The lease that a call names, unless it proves another one.
+    /// Returns the lease named by the call; refuses a proof for a different lease.
     pub(crate) fn held(
         &self,
         metadata: &MetadataMap,

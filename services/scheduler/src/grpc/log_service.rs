@@ -21,8 +21,7 @@ use crate::status::OrStatus as _;
 /// Lines read at once.
 const PAGE: u32 = 1000;
 
-/// Lines read for a caller that takes one part: lines for which the part has no room are read again for the
-/// next one.
+/// Lines read for a caller that takes one part: lines that do not fit into the part are read again for the next part.
 const PART: u32 = 250;
 
 #[derive(Debug)]
@@ -120,7 +119,7 @@ impl Reader {
             };
             tokio::select! {
                 () = follower.moved_behind(self.position) => {}
-                // An end would say that this is all of the log.
+                // An end would mean that the log is complete.
                 () = self.shutdown.cancelled() => {
                     return Err(Status::unavailable("this scheduler is shutting down"));
                 }
@@ -153,7 +152,7 @@ fn line_to_wire(line: LogLine) -> proto::LogLine {
     }
 }
 
-/// Lines from the wire; one without a stream counts as output.
+/// Lines from the wire; a line without a stream counts as output.
 pub(crate) fn lines_from_wire(lines: Vec<proto::LogLine>) -> Vec<LogLine> {
     let line = |line: proto::LogLine| LogLine {
         stream: match line.stream() {

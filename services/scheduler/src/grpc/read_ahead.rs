@@ -7,11 +7,10 @@ use futures::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Reads the items of `stream` in a task of its own, one ahead of the client.
+/// Reads the items of `stream` in a separate task, one item ahead of the client.
 ///
-/// The stream of an answer is polled when the client has room for more. Without this task, a read that has
-/// begun by then would wait for the client and keep its connection of the database, and a few clients that take
-/// nothing would use up all connections.
+/// The stream of an answer is polled when the client has room for more. Without this task, a started read would wait
+/// for the client and keep its database connection; a few clients that do not read would use up all connections.
 pub(crate) fn read_ahead<T: Send + 'static>(
     stream: impl Stream<Item = T> + Send + 'static,
 ) -> ReadAhead<T> {

@@ -1,4 +1,4 @@
-//! Whether a call comes from the process that the id of its worker belongs to (docs/access.md#ids-of-workers).
+//! Whether a call comes from the process that owns the worker id (docs/access.md#ids-of-workers).
 //!
 //! The row of an id has the SHA-256 of the registration in its first heartbeat (`workers.registration`). The answer
 //! has the secret for `AcquireRun`, so a worker requests runs only after that answer.
@@ -34,7 +34,7 @@ pub(crate) struct Registrations {
 enum RegistrationRefusal {
     /// The id belongs to a process with a different registration.
     Foreign,
-    /// The id has a registration, and the call has no secret or a wrong one.
+    /// The id has a registration, and the call has no secret or a wrong secret.
     Secret,
     /// A heartbeat with this id has not arrived.
     Unregistered,

@@ -63,7 +63,7 @@ pub(crate) struct RunEndpoint {
     pub(crate) registrations: Registrations,
     pub(crate) spans: RunSpans,
     pub(crate) shutdown: CancellationToken,
-    /// Grants on their way, which must not end with the call that requested them.
+    /// Grants under way, which must not end with the calls that requested them.
     pub(crate) grants: TaskTracker,
 }
 
@@ -77,7 +77,8 @@ impl RunEndpoint {
         run.of_lease(lease.epoch).to_string()
     }
 
-    /// A run, or the request of one, with the reason why it waits, which names only other tasks that are `visible`.
+    /// Returns a run, or the request of a run, with the reason why it waits. The reason names only other tasks that are
+    /// `visible`.
     async fn found(
         &self,
         run: RunId,

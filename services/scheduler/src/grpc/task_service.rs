@@ -31,7 +31,7 @@ pub(crate) struct TaskEndpoint {
     pub(crate) clock: Arc<dyn Clock>,
     /// Life of the leadership.
     pub(crate) leadership: Duration,
-    /// Work on its way, which must not end with the call that requested it.
+    /// Detached work, which must not end with the call that requested it.
     pub(crate) detached: TaskTracker,
 }
 
@@ -355,7 +355,7 @@ fn task_to_wire(task: &StoredTask) -> proto::Task {
     }
 }
 
-/// An unknown mode is an error, because it might be one that changes nothing.
+/// An unknown mode is an error, because it might be a mode that changes nothing.
 fn run_of(mode: i32) -> Result<Run, Status> {
     match proto::RunMode::try_from(mode) {
         Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
@@ -365,7 +365,7 @@ fn run_of(mode: i32) -> Result<Run, Status> {
     }
 }
 
-/// An unknown mode is an error, because it might be one that retains.
+/// An unknown mode is an error, because it might be a mode that retains resources.
 fn mode_of(mode: i32) -> Result<DeletionMode, Status> {
     match proto::DeletionMode::try_from(mode) {
         Ok(proto::DeletionMode::Unspecified) => Ok(DeletionMode::RetainUnlessDestroying),

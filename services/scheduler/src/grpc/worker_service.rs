@@ -1,4 +1,4 @@
-//! `cts.worker.v1.WorkerService`: registers workers by their heartbeats, and tells them to drain.
+//! `cts.worker.v1.WorkerService`: registers workers by their heartbeats, and orders them to drain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +129,7 @@ impl WorkerService for WorkerEndpoint {
         let request = request.into_inner();
         let worker = convert::worker_from_wire(request.worker)?;
         let registration = convert::registration_from_wire(&request.registration)?;
-        // Nothing is done for a caller that has no right to the id.
+        // A caller without a right to the id has no effect.
         let drain = if request.leaving {
             self.registrations
                 .owned(&worker.id, registration.as_ref())

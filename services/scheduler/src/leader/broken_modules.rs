@@ -63,8 +63,8 @@ impl BrokenModules {
         self.0.retain(|name, _broken| is_stored(name));
     }
 
-    /// Whether a due task may run. The module of a task of the files is read first; that of a task that is being created
-    /// was read a moment ago.
+    /// Whether a due task may run. The module of a task from the files is read first; the module of a task that is
+    /// being created was read a moment ago.
     pub(crate) fn usability(
         &mut self,
         task: &TaskName,
@@ -120,7 +120,7 @@ impl BrokenModules {
         due.collect()
     }
 
-    /// A reading has ended with this task. Returns the stored task if the task is another now.
+    /// A reading has ended with this task. Returns the stored task if the task has changed.
     pub(crate) fn read(&mut self, read: &TaskSpec, now: Instant) -> Option<&StoredTask> {
         let broken = self.0.get_mut(read.name())?;
         broken.reading = Reading::Ended(now + EVERY);

@@ -1,5 +1,5 @@
-//! Which disabled tasks are ready to be enabled, and which are to be checked (docs/runs.md#disabled-tasks); without
-//! IO.
+//! Decides which disabled tasks are ready to be enabled, and which tasks to check (docs/runs.md#disabled-tasks);
+//! without IO.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use cts_core::{
 #[derive(Debug, Default)]
 pub(crate) struct DisabledTasks {
     tasks: BTreeMap<TaskName, DisabledTask>,
-    /// A check that gives way no more has ended, and another one of that kind waits for a moment without due runs.
+    /// A check that no longer gives way has ended; the next check of that kind waits for a moment without due runs.
     rests: bool,
 }
 
@@ -20,39 +20,39 @@ pub(crate) struct DisabledTasks {
 struct DisabledTask {
     definition: Arc<TaskDefinition>,
     engine: Requirement,
-    /// Key of its check with the settings in force, once it was computed.
+    /// Key of the task's check with the settings in force, once computed.
     key: Option<Digest>,
-    /// Its newest check, as far as is known.
+    /// Newest known check of the task.
     check: Option<TaskCheck>,
     state: State,
-    /// It was enabled before, in this term, so that it counts as ready as it is.
+    /// The task was enabled earlier in this term, so that it counts as ready without a check.
     was_enabled: bool,
-    /// The key with which it counts as ready without a check.
+    /// The key with which the task counts as ready without a check.
     assumed: Option<Digest>,
-    /// The outcome is logged.
+    /// Whether the outcome is logged.
     tells: bool,
-    /// How often its check has given way to another run.
+    /// How often the check of the task has given way to another run.
     interruptions: u32,
 }
 
-/// A check gives way so often to runs that are due; then it runs to its end.
+/// Number of times that a check gives way to due runs; after that it runs to its end.
 const INTERRUPTIONS: u32 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Its newest check has not been read.
+    /// The newest check of the task has not been read.
     Unread,
-    /// To be compared with its newest check.
+    /// The task is compared with its newest check.
     Known,
     /// A check is requested, queued or running.
     Checked {
         run: RunId,
-        /// It was requested in this term, for this.
+        /// The check was requested in this term, by this leader.
         own: bool,
-        /// It is to give way to another run.
+        /// The check is about to give way to another run.
         gives_way: bool,
     },
-    /// Nothing more is done for it, until something changes.
+    /// Nothing is left to do for the task until something changes.
     Ready,
 }
 
@@ -61,9 +61,9 @@ enum State {
 pub(crate) enum Since {
     /// Since the term began.
     Start,
-    /// It came, or was changed, later.
+    /// The task was added or changed later in the term.
     Later,
-    /// It was enabled before, in this term.
+    /// The task was enabled earlier in this term.
     Disabled,
 }
 
@@ -79,14 +79,14 @@ pub(crate) struct Room {
 /// Next step for a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It is to be checked.
+    /// The task is to be checked.
     Check(TaskName),
-    /// An earlier check had this end, and counts.
+    /// The task has this outcome from an earlier check, which counts.
     Remembered(TaskName, CheckOutcome),
 }
 
 impl DisabledTask {
-    /// Whether its check gives way to runs that are due.
+    /// Whether the check of the task gives way to runs that are due.
     const fn yields(&self) -> bool {
         self.interruptions < INTERRUPTIONS
     }
@@ -97,7 +97,7 @@ impl DisabledTask {
 }
 
 impl DisabledTasks {
-    /// A disabled task is there, or may be another than before.
+    /// Adds a disabled task, or takes over its changes.
     pub(crate) fn note(&mut self, task: &TaskSpec, since: Since) {
         let known = self.tasks.get(task.name());
         if known.is_some_and(|known| known.is_of(task)) {
@@ -122,12 +122,12 @@ impl DisabledTasks {
         self.tasks.is_empty()
     }
 
-    /// Leaves the tasks that are disabled still.
+    /// Keeps only the tasks that are still disabled.
     pub(crate) fn retain(&mut self, is_disabled: impl Fn(&TaskName) -> bool) {
         self.tasks.retain(|name, _task| is_disabled(name));
     }
 
-    /// Other settings are in force.
+    /// The settings in force have changed.
     pub(crate) fn settings_changed(&mut self) {
         for task in self.tasks.values_mut() {
             task.key = None;
@@ -146,7 +146,7 @@ impl DisabledTasks {
         unread.map(|(name, _task)| name)
     }
 
-    /// Notes the newest check of a task. Returns its outcome if the task waited for it, and it is to be logged.
+    /// Notes the newest check of a task. Returns the outcome if the task waited for it and it is to be logged.
     pub(crate) fn read(
         &mut self,
         name: &TaskName,
@@ -184,7 +184,7 @@ impl DisabledTasks {
         checked.collect()
     }
 
-    /// Checks that are queued or running and give way to runs that are due, unless they do already.
+    /// Queued or running checks that give way to due runs, except checks that already do.
     pub(crate) fn yielding(&self) -> Vec<(TaskName, RunId)> {
         let yielding = self.tasks.iter().filter(|(_name, task)| task.yields());
         let yielding = yielding.filter_map(|(name, task)| match task.state {
@@ -214,7 +214,7 @@ impl DisabledTasks {
             .count()
     }
 
-    /// A check gives way to a run that is due. One that had not begun, which is gone at once, is no interruption.
+    /// A check gives way to a run that is due. A check that had not begun is removed at once, which is no interruption.
     pub(crate) fn gives_way(&mut self, name: &TaskName, run: RunId, had_begun: bool) {
         let Some(task) = self.tasks.get_mut(name) else {
             return;
@@ -243,8 +243,8 @@ impl DisabledTasks {
         }
     }
 
-    /// A check has ended; if its task still waits for an outcome, it was cancelled. In this term that was a person, unless
-    /// it gave way to another run; otherwise the end of a process.
+    /// A check has ended; if its task still waits for an outcome, the check was cancelled. If the check was requested
+    /// in this term, a user cancelled it, unless it gave way to another run; otherwise a process ended.
     pub(crate) fn gone(&mut self, name: &TaskName, run: RunId) {
         if let Some(task) = self.tasks.get_mut(name)
             && let State::Checked {
@@ -271,11 +271,11 @@ impl DisabledTasks {
         tasks.filter(|task| task.state != State::Ready).count()
     }
 
-    /// The next steps, with at most so many checks as there is room for. `key` tells what the check of a task would have;
-    /// `None` while the settings are not known.
+    /// Returns the next steps, with at most as many checks as `checks`. `key` returns the key that the check of a task
+    /// would have; `None` while the settings are unknown.
     ///
-    /// A check that gives way no more begins alone of its kind, and only after a moment without due runs since the last
-    /// one: so a run waits for one of them at most.
+    /// At most one check that no longer gives way runs at a time, and begins only after a moment without due runs since
+    /// the last such check. So a run waits for at most one of these checks.
     pub(crate) fn next(
         &mut self,
         Room { mut checks, calm }: Room,
@@ -305,7 +305,7 @@ impl DisabledTasks {
                         steps.push(Step::Remembered(name.clone(), outcome));
                     }
                 }
-                // Its caller, or an earlier leader, has queued it.
+                // The caller of the check, or an earlier leader, has queued it.
                 Some((run, None)) => {
                     task.state = State::Checked {
                         run,

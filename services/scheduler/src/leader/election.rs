@@ -1,10 +1,10 @@
-//! Leader election: one of many replicas does the work that needs a single owner.
+//! Leader election: one replica does the work that needs a single owner.
 //!
-//! Every replica requests the leadership every third of its life, and as soon as the lease may have expired.
-//! The leader works until another replica leads. While it has not renewed the lease for two thirds of its life
-//! by its own monotonic clock, or after a write whose outcome is not known, it writes nothing, and goes on with
-//! the next epoch: a database that was away for a moment is no takeover. In addition the leader's writes name
-//! the epoch, so that a leader that was suspended in the meantime changes nothing.
+//! Every replica requests the leadership every third of its life, and as soon as the lease may have expired. The leader
+//! works until another replica leads. If the leader has not renewed the lease for two thirds of its life (by its own
+//! monotonic clock), or the outcome of a write is unknown, the leader writes nothing, and continues with the next
+//! epoch: a short outage of the database is no takeover. In addition the leader's writes name the epoch, so that writes
+//! of a suspended leader change nothing.
 //!
 //! Two requests may fail, or get no answer, and a third still renews in time. Only when the third fails too
 //! does the replica report that it does not serve.
@@ -36,7 +36,7 @@ pub(crate) use self::joining::{Joined, join};
 /// Longest time for the request that ends the membership.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Added to the expiry that other candidates wait for, so that they do not come a moment too early.
+/// Added to the expiry that other candidates wait for, so that these candidates do not come a moment too early.
 const AFTER_EXPIRY: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct LeaderElection {
     pub(crate) health: HealthSwitch,
 }
 
-/// The tasks of one term, apart from the election, so that nothing that they compute delays a renewal. They end when
+/// The tasks of one term, separate from the election, so that their computations never delay a renewal. They end when
 /// they are dropped.
 pub(crate) type LeaderTasks = JoinSet<Infallible>;
 
@@ -74,7 +74,7 @@ struct ElectionState {
     is_logged: bool,
 }
 
-/// A term, also while it waits for its next epoch.
+/// A term, including its waits for the next epoch.
 struct Leading {
     term: Term,
     leader_tasks: LeaderTasks,
@@ -136,7 +136,7 @@ impl LeaderElection {
     async fn leave(&self) {
         match timeout(GOODBYE_LIMIT, self.store.resign(&self.member)).await {
             Ok(Ok(())) => {
-                // Others need not wait for a poll.
+                // The hint spares the other replicas the wait for their next poll.
                 let published = self.store.publish(&[cts_store::Hint::Leadership]).await;
                 if let Err(error) = published {
                     tracing::debug!(error = %Chain(&error), "hints are not published; other replicas poll");
@@ -269,7 +269,7 @@ impl ElectionState {
         self.former = is_other.then(|| (leadership.leader.clone(), asked + leadership.expires_in));
     }
 
-    /// During an outage of the database, the line about the outage says enough.
+    /// During an outage of the database, the line about the outage suffices.
     fn log_expiry(&self, id: &str) {
         if self.is_logged {
             tracing::debug!(target: "ha", id, "leadership could not be renewed in time");
@@ -306,7 +306,7 @@ impl ElectionState {
         self.next = Instant::now();
     }
 
-    /// Ends the term, because another replica leads.
+    /// Ends the term because another replica leads.
     fn leave(&mut self) {
         self.epoch = None;
         self.deadlines = None;

@@ -81,7 +81,7 @@ impl Leader {
     }
 }
 
-/// Says that a lease has expired, or a cancelled run has ended without one.
+/// Logs that a lease has expired, or that a cancelled run has ended without a lease.
 fn log(run: &Requeued, workers: &mut LostWorkers) {
     let Requeued {
         run: id,

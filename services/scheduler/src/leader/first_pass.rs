@@ -1,4 +1,4 @@
-//! The first run of each task after a leader has taken the tasks over, which the log of the original tells apart
+//! The first run of each task after a leader has taken the tasks over; the log of the original distinguishes this run
 //! from later runs.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ struct Left {
 }
 
 impl FirstPass {
-    /// No pass has begun. With [`Mode::OnRequest`] every run belongs to the pass of its process.
+    /// No pass has begun. With [`Mode::OnRequest`] every run belongs to the pass of the process.
     pub(crate) fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -38,7 +38,7 @@ impl FirstPass {
         }
     }
 
-    /// Begins the pass of a daemon over the enabled ones of its tasks. With `is_takeover`, only tasks whose input is
+    /// Begins the pass of a daemon over the enabled tasks among `tasks`. With `is_takeover`, only tasks whose input is
     /// not applied run.
     pub(crate) fn begin(&self, tasks: &[TaskSpec], is_takeover: bool) {
         if self.mode == Mode::OnRequest {

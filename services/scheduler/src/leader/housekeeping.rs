@@ -1,9 +1,9 @@
 //! Prunes old runs and other old data, so that the database does not grow for ever.
 //!
-//! Ended runs beyond the newest 500 of a task, or older than 90 days (`runs_kept`, `runs_kept_for`), are pruned
-//! hourly, with their events, logs and inputs. The newest success of an existing task is kept. All earlier tasks of a
-//! name count as one. The table `housekeeping` has the time of the last round, so that it happens whichever replica
-//! leads.
+//! Ended runs beyond the newest 500 of a task, or older than 90 days (`runs_kept`, `runs_kept_for`), are pruned hourly,
+//! with their events, logs and inputs. The newest success of an existing task is kept. All earlier tasks with the same
+//! name count as one task. The table `housekeeping` has the time of the last round, so that rounds continue when
+//! another replica leads.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -23,8 +23,8 @@ const HOUSEKEEPING: Duration = Duration::from_hours(1);
 const AGAIN: Duration = Duration::from_mins(1);
 
 impl Leader {
-    /// Prunes whenever that is due by the time of the database, whichever leader did it last. `begun` is when
-    /// this leader began to serve; configurations may have changed since.
+    /// Prunes whenever pruning is due by the time of the database, regardless of the leader of the last round. `begun`
+    /// is when this leader began to serve; configurations may have changed since.
     pub(super) async fn prune_loop(&self, term: &Term, begun: Instant) -> Infallible {
         let every = HOUSEKEEPING.min(self.context.retention.age / 4);
         loop {

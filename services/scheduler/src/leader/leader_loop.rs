@@ -39,7 +39,7 @@ use crate::watch::{WatchError, WatchEvent, WatchSet};
 /// Time before a failed write is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// Deltas that are taken up before their tasks are queued, if so many are at hand.
+/// Most deltas that are applied at once, before their tasks are queued.
 const AT_ONCE: usize = 1024;
 
 #[derive(Debug)]
@@ -55,10 +55,10 @@ pub(crate) struct LeaderLoop {
     /// Due tasks whose settings are not known yet, or whose module is being read: the newest change and each request.
     pub(crate) unfrozen: BTreeMap<(TaskName, Option<RunId>), DueTask>,
     pub(crate) started: Instant,
-    /// Nothing that counts as applied is in doubt.
+    /// Whether it is decided which inputs count as applied.
     pub(crate) settled: bool,
-    /// Requests that are to be queued. If the outcome of a write is not known they may be queued already;
-    /// repeating them with the same run ids then changes nothing.
+    /// Requests that are to be queued. If the outcome of a write is unknown, the runs may be queued already; repeating
+    /// them with the same run ids then changes nothing.
     pub(crate) unsaved: Vec<EnqueueRequest>,
     /// Set after a failed write: no write before this moment.
     pub(crate) not_before: Option<Instant>,
@@ -93,8 +93,8 @@ impl LeaderLoop {
             tokio::select! {
                 event = watches.next() => {
                     self.apply_event(event, &mut watches);
-                    // One transaction for all events that have arrived, so that a slow database does not let
-                    // the planner fall behind.
+                    // One transaction covers all events that have arrived, so that a slow database does not delay the
+                    // planner.
                     for _ in 1..AT_ONCE {
                         let Some(event) = watches.next().now_or_never() else { break };
                         self.apply_event(event, &mut watches);

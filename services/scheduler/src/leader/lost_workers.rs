@@ -25,7 +25,7 @@ struct Losses {
     further: Vec<(TaskName, RunId)>,
 }
 
-/// Runs of one worker whose leases have expired after its first.
+/// Runs of one worker whose leases expired after its first expired lease.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FurtherLosses {
     pub(super) worker: WorkerId,
@@ -36,7 +36,7 @@ pub(super) struct FurtherLosses {
 }
 
 impl LostWorkers {
-    /// Without losses; `lease` is the life of a lease, which is renewed every third of it.
+    /// Starts without losses; `lease` is the duration of a lease, which is renewed every third of that time.
     pub(super) fn new(lease: Duration) -> Self {
         Self {
             window: lease / 2,
@@ -44,7 +44,7 @@ impl LostWorkers {
         }
     }
 
-    /// Notes an expired lease. Returns whether it is the first of its worker, whose line is due at once.
+    /// Notes an expired lease. Returns whether this is the first lost lease of its worker, whose line is due at once.
     pub(super) fn expired(
         &mut self,
         worker: &WorkerId,

@@ -14,7 +14,8 @@ use crate::cluster_numbers::{ClusterNumbers, TaskNumbers};
 const EVERY: Duration = Duration::from_secs(10);
 
 impl Leader {
-    /// Reads the numbers at the beginning and after they have been observed. Nothing reads them while nothing observes.
+    /// Reads the numbers at the beginning and after they have been observed. Without an observer the numbers are not
+    /// read.
     pub(super) async fn count_cluster(&self) -> Infallible {
         let metrics = &self.context.metrics;
         let _shown = metrics.showing();

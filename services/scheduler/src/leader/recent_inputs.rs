@@ -1,5 +1,5 @@
-//! Inputs that were frozen a moment ago, so that a lease can carry its input and saves the worker a call. Only
-//! a shortcut: missing inputs are read from the store.
+//! Recently frozen inputs, so that a lease can carry its input and saves the worker a call. Only a shortcut: missing
+//! inputs are read from the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ const CONTENTS: u64 = 4 * 1024 * 1024;
 /// Contents of all inputs kept together, each counted for every input that has it.
 const LISTED: u64 = 20_000;
 
-/// How long an input or a content is kept that no lease asks for. Runs begin soon, or they wait for reasons
-/// that take longer.
+/// Time for which an input or a content is kept without a lease that needs it. Runs begin soon, or they wait for
+/// reasons that take longer.
 const KEPT: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Default for RecentInputs {
 }
 
 impl RecentInputs {
-    /// Keeps inputs for so long if no lease needs them.
+    /// Keeps inputs that no lease needs for `kept` after their last use.
     fn keeping(kept: Duration) -> Self {
         let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let inputs = Cache::builder().max_capacity(LISTED).time_to_idle(kept);
@@ -56,7 +56,7 @@ impl RecentInputs {
         self.contents.run_pending_tasks();
     }
 
-    /// Keeps an input, and forgets others beyond the limits.
+    /// Keeps an input, and forgets older inputs beyond the limits.
     pub(crate) fn keep(&self, input: &FrozenInput) {
         let contents = input.contents.iter();
         self.inputs

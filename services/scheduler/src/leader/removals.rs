@@ -1,5 +1,4 @@
-//! Tasks that a file or a reset removes while a run of theirs is running: that run is not taken from its
-//! worker.
+//! Tasks that a file or a reset removes while their run is running: the run is not taken from its worker.
 //!
 //! Such tasks are being deleted until their run has ended. A task of the same name that is declared in that
 //! time is stored after that.
@@ -25,8 +24,8 @@ const POLL: Duration = Duration::from_secs(1);
 const REMINDER: Duration = Duration::from_mins(1);
 
 impl Leader {
-    /// Waits until nothing of the removed tasks runs, and stores the declared ones that have waited for that.
-    /// Returns an error only if the epoch is over.
+    /// Waits until no run of the removed tasks is left, and stores the declared tasks that waited for that. Returns an
+    /// error only if the epoch is over.
     pub(crate) async fn finish_removals(
         &self,
         epoch: LeaderEpoch,
@@ -84,7 +83,7 @@ impl Leader {
                 .store
                 .replace_config_tasks(epoch, declared)
                 .await?;
-            // After a reset, only the tasks that it still postpones are waited for.
+            // After a reset, only the tasks that the reset still postpones are waited for.
             now.postponed = stored.postponed;
             for spec in declared {
                 let name = spec.name();
@@ -111,7 +110,7 @@ impl Leader {
         match self.context.store.change_task(spec.name(), &change).await {
             Ok(_) => Ok(()),
             Err(TaskError::Store(error)) => Err(error),
-            // The task was changed or deleted since, with a request of its own.
+            // The task was changed or deleted since, with its own request.
             Err(refused) => {
                 tracing::debug!(task_name = %spec.name(), error = %Chain(&refused), "no first run is asked for");
                 Ok(())

@@ -1,9 +1,9 @@
-//! Which logs are followed, and what wakes their followers.
+//! Followed logs, and the notices that wake their followers.
 //!
-//! A follower reads its log only when the log has new lines. Lines that arrive at this replica wake its own
-//! followers at once. Other replicas get a hint, but only for runs that one of them has announced as followed:
-//! logs are written all the time and followed seldom. Hints may be lost; therefore one query asks twice a
-//! second, for all followers together, which logs have grown.
+//! A follower reads its log only when the log has new lines. Lines that arrive at this replica wake its own followers
+//! at once. Other replicas get a hint only for runs that one of these replicas has announced as followed, because logs
+//! are written all the time and followed seldom. Hints may be lost; therefore one query for all followers checks twice
+//! a second which logs have grown.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(crate) struct FollowedLogs {
     pub(super) waits: Notify,
 }
 
-/// Position of one follower in its log.
+/// Position of a follower in its log.
 #[derive(Debug, Default)]
 pub(super) struct Position {
     /// Position up to which the follower has read, while it waits for more.
@@ -54,7 +54,7 @@ impl FollowedLogs {
         (position, positions.len() == 1)
     }
 
-    /// A follower of this run has gone.
+    /// A follower of this run was dropped.
     pub(super) fn remove(&self, run: RunId, gone: &Arc<Position>) {
         let mut here = lock(&self.here);
         if let Some(positions) = here.get_mut(&run) {
@@ -65,7 +65,7 @@ impl FollowedLogs {
         }
     }
 
-    /// There may be more in the log of this run, or it has ended.
+    /// The log of this run may have grown, or the run has ended.
     pub(crate) fn wake(&self, run: RunId) {
         for position in lock(&self.here).get(&run).into_iter().flatten() {
             position.moved.notify_one();
@@ -94,7 +94,7 @@ impl FollowedLogs {
         lock(&self.here).keys().copied().collect()
     }
 
-    /// The logs with waiting followers, each with the lowest position after which one waits.
+    /// The logs with waiting followers, each with the lowest position after which a follower waits.
     pub(super) fn waiting(&self) -> Vec<(RunId, u64)> {
         let here = lock(&self.here);
         let waiting = here.iter().filter_map(|(run, positions)| {

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use crate::liveness::LOST;
 use crate::notifier::Notifier;
 
-/// Pause after a batch, in which the next one gathers, since every batch is a transaction. The first hint
-/// after a quiet time goes at once.
+/// Pause after a batch, in which the next batch gathers, since every batch is a transaction. The first hint after a
+/// quiet time goes at once.
 const GATHER: Duration = Duration::from_millis(10);
 
 /// Hints in one batch.
@@ -70,7 +70,8 @@ async fn follow(store: &dyn Store, notifier: &Notifier) -> Result<(), StoreError
     }
 }
 
-/// One query for all calls that wait. If it fails they end by their own time, and get no run until then.
+/// One query serves all waiting calls. If the query fails, the calls end at their own deadlines, and get no run until
+/// then.
 async fn end_calls_of_draining(store: &dyn Store, notifier: &Notifier) {
     match store.workers(LOST).await {
         Ok(workers) => {

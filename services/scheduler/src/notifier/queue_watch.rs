@@ -13,8 +13,8 @@ use crate::unschedulable::Unschedulable;
 /// Longest time between two polls: a change without a hint is found after this.
 const POLL: Duration = Duration::from_secs(1);
 
-/// First pause after a run was due and a worker was woken; doubles while it stays due, since no worker may
-/// be free or able.
+/// First pause after a run was due and a worker was woken; doubles while the run stays due, since possibly no worker is
+/// free or able.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Watches for ever.

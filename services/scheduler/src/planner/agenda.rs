@@ -1,4 +1,4 @@
-//! Which task is due next, without a scan of all of them.
+//! Finds the next due task without a scan of all tasks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Reads of views that a task waits for before its input is frozen (docs/runs.md#what-a-run-sees).
 //!
-//! A trigger comes with the data of its own view. The other views may have answered before the change was written that has
-//! triggered the task, so the input waits for a read of each of them that began after the trigger had come. Views whose
-//! changes run the task are not waited for: each brings its own trigger.
+//! A trigger comes with the data of its own view. The other views may have answered before the change that triggered
+//! the task was written. Therefore the input waits for a read of each other view that began after the trigger had come.
+//! Views whose changes run the task are not waited for: each brings its own trigger.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,11 +29,11 @@ pub(super) enum Origin<'a> {
 /// Why an input was frozen before a view was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnreadReason {
-    /// The read took too long. The input is compared when it has come.
+    /// The read took too long. The input is compared once the read has arrived.
     Late,
     /// Consul does not answer for the view.
     Failing,
-    /// The view is of another datacenter than the trigger.
+    /// The view and the trigger belong to different datacenters.
     OtherDatacenter,
     /// The watcher of the view does not read on request.
     NotOnRequest,
@@ -95,7 +95,7 @@ pub(super) struct AwaitedReads {
 #[derive(Debug, Clone, Copy)]
 struct Owed {
     mark: u64,
-    /// The content of the view in the input.
+    /// Version of the view's content in the input.
     version: u64,
 }
 
@@ -122,7 +122,7 @@ impl AwaitedReads {
         self.is_new
     }
 
-    /// Whether only ticks need the reads, of which many come at one moment.
+    /// Whether only ticks need the reads; many ticks come at the same moment.
     pub(super) fn only_tick(&self) -> bool {
         self.ticked && self.datacenters.is_empty()
     }
@@ -136,7 +136,7 @@ impl AwaitedReads {
         mark: u64,
     ) -> Vec<ViewId> {
         self.is_new = false;
-        // A further trigger does not extend the wait, but a buffer that has ended since then begins another.
+        // A further trigger does not extend the wait, but if a buffer has ended since, a new wait begins.
         if self.since < due_at || (self.awaited.is_empty() && self.left_out.is_empty()) {
             self.since = now;
         }
@@ -163,18 +163,18 @@ impl AwaitedReads {
         }
     }
 
-    /// Until when the input waits for reads; `None` if it does not.
+    /// Time until which the input waits for reads; `None` if it does not wait.
     pub(super) fn waits_until(&self) -> Option<Duration> {
         let waits = !self.is_new && !self.awaited.is_empty();
         waits.then(|| self.since.saturating_add(LONGEST_WAIT))
     }
 
-    /// A view that shows this content was read for a request with this mark. Returns whether the last input has another
-    /// content of it, and was frozen without waiting for the read.
+    /// Notes that a view was read for the request with this mark, and shows this content. Returns whether the last
+    /// input was frozen without waiting for the read, and has different content of the view.
     pub(super) fn arrived(&mut self, view: &ViewId, mark: u64, version: u64) -> bool {
         if self.awaited.get(view).is_some_and(|asked| *asked <= mark) {
             self.awaited.remove(view);
-            // The input that is frozen next has it.
+            // The next frozen input has this content.
             self.owed.remove(view);
             return false;
         }
@@ -198,7 +198,7 @@ impl AwaitedReads {
         }
     }
 
-    /// The read of this view may have been lost on its way: the next one with this mark counts. Returns whether it is
+    /// The read of this view may have been lost on its way: the next read with this mark counts. Returns whether it is
     /// still needed.
     pub(super) fn request_owed_again(&mut self, view: &ViewId, mark: u64) -> bool {
         let owed = self.owed.get_mut(view);
@@ -222,7 +222,7 @@ impl AwaitedReads {
         unread.collect()
     }
 
-    /// Whether the input that is frozen now is the first one; the answer counts once.
+    /// Returns whether the input that is frozen now is the first one, and resets that.
     pub(super) fn take_beginning(&mut self) -> bool {
         std::mem::take(&mut self.begins)
     }

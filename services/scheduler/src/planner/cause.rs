@@ -11,7 +11,7 @@ use cts_core::{MOST_LINKS, TraceContext};
 pub(crate) struct Cause {
     /// When the first change triggered it.
     pub(crate) since: Duration,
-    /// The spans of the changes, the oldest first; at most one and [`MOST_LINKS`].
+    /// The spans of the changes, the oldest first; at most [`MOST_LINKS`] plus one.
     pub(crate) changes: Vec<TraceContext>,
     /// Descriptions of the changes, the oldest first; at most [`CHANGES_NOTED`].
     pub(crate) lines: Vec<Arc<str>>,

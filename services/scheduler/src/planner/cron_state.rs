@@ -42,9 +42,9 @@ impl CronState {
 
     /// Reads the clock. Returns whether the schedule ticks.
     ///
-    /// The next tick is always the first one after the clock, and never later. Without a jump of the clock it
-    /// stays the same; if the clock is set back, it is computed again: a clock that was years ahead for a
-    /// moment must not silence a task for years.
+    /// The next tick is always the first tick after the clock, and never later. Without a jump of the clock the tick
+    /// stays the same. If the clock is set back, the tick is computed again: a clock that was years ahead for a moment
+    /// must not silence a task for years.
     pub(super) fn read_clock(
         &mut self,
         now: Duration,
@@ -54,7 +54,7 @@ impl CronState {
         let ticks = self.next.is_some_and(|next| next <= clock);
         self.next = next_tick.after(&self.cron, clock);
         self.read_at = self.next.map(|next| {
-            // Not in the past, because it is later than the clock.
+            // Not negative, because the next tick is later than the clock.
             let wait = (next - clock).to_std().unwrap_or_default();
             now + wait.min(CLOCK_INTERVAL)
         });

@@ -7,14 +7,14 @@ use super::due::RequestedRun;
 /// The effect of changes on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskMode {
-    /// They run it.
+    /// Changes run the task.
     Active,
     /// The task is being created: changes are kept until it is created.
     Draft {
-        /// Whether they will run it then.
+        /// Whether changes run the task once it is created.
         enabled: bool,
     },
-    /// Nothing: it is disabled, or only requests run tasks.
+    /// Changes have no effect: the task is disabled, or only requests run tasks.
     Disabled,
 }
 

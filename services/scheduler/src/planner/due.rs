@@ -45,7 +45,7 @@ pub(crate) struct DueTask {
     pub(crate) guard: ShrinkLimit,
     /// The engine that its runs need.
     pub(crate) engine: Requirement,
-    /// The changes that have triggered it; `None` for a request.
+    /// The changes that triggered the task; `None` for a request.
     pub(crate) cause: Option<Cause>,
     /// Views that were not read between the triggers and now.
     pub(crate) unread: Vec<UnreadView>,
@@ -54,7 +54,7 @@ pub(crate) struct DueTask {
 /// The data with which a due task is frozen.
 #[derive(Debug)]
 pub(crate) enum DueData {
-    /// All that it depends on.
+    /// All data that the task depends on.
     Complete(CompleteInput),
     /// Nothing: a disabled task is only checked, and its views are not read.
     NotNeeded,
@@ -65,9 +65,9 @@ pub(crate) enum DueData {
 pub(crate) struct Overdue {
     pub(crate) task: TaskName,
     pub(crate) requested: RequestedRun,
-    /// Data that is missing; `None` if it came at the last moment.
+    /// Missing data; `None` if the data arrived at the last moment.
     pub(crate) incomplete: Option<IncompleteInput>,
-    /// One missing view whose data Consul has refused, and Consul's error text.
+    /// A missing view whose data Consul refused, and Consul's error text.
     pub(crate) refusal: Option<(ViewId, String)>,
 }
 

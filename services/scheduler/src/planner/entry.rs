@@ -50,7 +50,7 @@ pub(super) struct Entry {
     requests: Vec<OpenRequest>,
     /// The reads that its triggers need.
     pub(super) reads: AwaitedReads,
-    /// The time under which it is on the agenda.
+    /// The time of the task's item on the agenda.
     pub(super) noted: Option<Duration>,
 }
 
@@ -62,7 +62,7 @@ struct OpenRequest {
 }
 
 impl Entry {
-    /// A task that is there when the planner is made.
+    /// Makes the entry of a task that exists when the planner is made.
     pub(super) fn initial(task: &TaskSpec) -> Self {
         let mut schedule = TaskSchedule::new(task.buffer_period);
         if task.definition.dependencies().is_empty() {
@@ -146,7 +146,7 @@ impl Entry {
         self.reads.triggered(Origin::Tick);
     }
 
-    /// The last input was frozen before a view was read, which has another content now, as `line` says.
+    /// A view that was not read before the last input was frozen has different content now; `line` describes the view.
     pub(super) fn compare(&mut self, now: Duration, line: &Arc<str>) {
         self.trigger(now);
         if let Some(cause) = &mut self.cause {
@@ -193,7 +193,7 @@ impl Entry {
             }
             self.definition = Arc::new(task.definition.clone());
             if self.frozen_meanwhile {
-                // The frozen input was of the old definition, and must not be the last one.
+                // The frozen input belongs to the old definition, and must not be the last input.
                 self.trigger(now);
             }
         }
@@ -310,7 +310,7 @@ impl Entry {
         others.chain(look).min()
     }
 
-    /// When its schedule runs it next.
+    /// Next tick of the task's schedule.
     pub(super) fn next_tick(&self) -> Option<DateTime<Utc>> {
         let ticks = self.ticks.as_ref().filter(|_| self.is_active());
         ticks.and_then(|ticks| ticks.next)
@@ -338,8 +338,8 @@ impl Entry {
         self.requests.drain(..).map(|open| open.requested).collect()
     }
 
-    /// Takes the requests that have waited too long, or all if Consul has refused the missing data. If one of
-    /// them was to apply, the task is applied once the input is complete, if changes run the task by then.
+    /// Takes the requests that have waited too long, or all if Consul has refused the missing data. If one of these
+    /// requests was to apply, the task is applied once the input is complete, if changes run the task by then.
     pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<RequestedRun> {
         let refused = self.refused;
         let overdue = self
@@ -355,7 +355,8 @@ impl Entry {
         overdue
     }
 
-    /// A disabled task is checked without the data of its views: they are not read while changes do not run it.
+    /// A disabled task is checked without the data of its views: the views are not read while changes do not run the
+    /// task.
     fn needs_data(&self, open: &OpenRequest) -> bool {
         open.requested.kind != RunKind::Check || self.mode.is_enabled()
     }

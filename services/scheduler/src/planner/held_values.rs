@@ -8,7 +8,7 @@ use super::entry::Entry;
 use super::kept::Kept;
 
 impl Entry {
-    /// Whether each of these unreadable keys of a view has a value that is kept, or is left out.
+    /// Whether each of these unreadable keys of a view has a kept value or is left out.
     pub(super) fn keeps(&self, view: &ViewId, unreadable: &[Arc<str>]) -> bool {
         let covers = |held: &HeldKeys| held.covers(view, unreadable);
         unreadable.is_empty() || self.held_keys().is_some_and(covers)

@@ -7,13 +7,13 @@ use super::Planner;
 use super::awaited_reads::UnreadReason;
 use super::view_problem::ViewProblem;
 
-/// A next try is stored only if it is so much later than the stored one: views fail in large numbers, and
-/// every change is stored for each of their tasks.
+/// A next try is stored only if it is later than the stored try by this time: views fail in large numbers, and every
+/// change is stored for each of their tasks.
 const NEXT_TRY_AGAIN: TimeDelta = TimeDelta::minutes(1);
 
 impl Planner {
-    /// Notes why changes of a view are not seen. The next delta of it ends that. Returns the number of tasks
-    /// that wait for the first snapshot of the view, if this is the beginning.
+    /// Notes why changes of a view are not seen. The next delta of the view ends the problem. Returns the number of
+    /// tasks that wait for the first snapshot of the view, if this is the beginning.
     pub(crate) fn note_problem(&mut self, id: &ViewId, problem: ViewProblem) -> Option<usize> {
         let view = self.views.get_mut(id)?;
         let before = view.problem.take();

@@ -1,15 +1,15 @@
 //! Requests for reads of views, and their answers.
 //!
-//! No index says whether a view has answered before the change was written that has triggered a task: the index of
-//! one service never reaches that of another. So the input of a due task waits for reads of its views that trigger
-//! nothing (`awaited_reads`).
+//! Indexes do not show whether the last answer of a view is older than the change that triggered a task: the index of
+//! one service never reaches the index of another service. Therefore the input of a due task waits for reads of its
+//! views; these reads trigger nothing (`awaited_reads`).
 //!
-//! * The request goes to the watcher of the view on the Watch stream, with a *mark*. A watcher announces in the
-//!   metadata of its answer that it understands marks; a watcher of an earlier version is not asked.
-//! * The watcher reads the view beside the query that Consul holds. It sends the delta first and then the mark, in
-//!   order on the same stream.
-//! * A read that comes too late is *owed*: the content of the view is compared with that of the frozen input when the
-//!   mark comes, and the run has the names of such views in its cause (`runs.cause`).
+//! * The request goes to the watcher of the view on the Watch stream, with a *mark*. A watcher that understands marks
+//!   announces that in the metadata of its answer; a watcher of an earlier version gets no such request.
+//! * The watcher reads the view in parallel with the query that Consul holds. The watcher sends the delta first and
+//!   then the mark, in order on the same stream.
+//! * A late read is *owed*: when the mark arrives, the content of the view is compared with the content in the frozen
+//!   input, and the run has the names of such views in its cause (`runs.cause`).
 //! * Owed reads are not handed to the next leader. Its first input of each task is compared with the last applied
 //!   one, and owes a read of each of these views.
 
@@ -36,7 +36,7 @@ pub(super) struct WantedReads {
 }
 
 impl WantedReads {
-    /// The lower one of the marks of the next two requests.
+    /// The lower mark of the next two requests.
     fn mark(&mut self) -> u64 {
         if self.at_once.is_empty() && self.gathered.is_empty() {
             self.mark += 2;
@@ -131,7 +131,7 @@ impl Planner {
             .collect()
     }
 
-    /// A view was read for a request with this mark, or for a later one.
+    /// A view was read for a request with this mark, or with a later mark.
     pub(crate) fn read(&mut self, id: &ViewId, mark: u64, now: Duration) {
         let Some(view) = self.views.get(id) else {
             return;
@@ -169,7 +169,7 @@ impl Planner {
         }
     }
 
-    /// A view begins anew, or can be read again. Answers to requests may have been lost on their way.
+    /// A view starts from the beginning, or can be read again. Answers to requests may have been lost on their way.
     pub(super) fn request_owed_again(&mut self, id: &ViewId) {
         let mark = self.wanted_reads.mark();
         let tasks = self.views.get(id).map(|view| &view.tasks);

@@ -15,21 +15,20 @@ use super::tick::log_end_of_schedule;
 use super::watched_view::{WatchedView, is_complete};
 
 impl Planner {
-    /// Whether it was compared with the stored tasks before.
+    /// Whether the planner was compared with the stored tasks before.
     pub(crate) fn is_reconciled(&self) -> bool {
         self.reconciled
     }
 
-    /// Whether it has this task.
     pub(crate) fn has(&self, task: &TaskName) -> bool {
         self.tasks.contains_key(task)
     }
 
     /// Makes these the tasks of the planner. Returns whether the set of views has changed.
     ///
-    /// A view that one task drops and another begins to use keeps its snapshot: no view is unlinked before all
-    /// are linked. Otherwise the caller would not notice that such a view went and came, and would never
-    /// request a full snapshot of it.
+    /// A view that one task drops and another task begins to use keeps its snapshot, because all views are linked
+    /// before any view is unlinked. Otherwise the caller would not notice that the view went and came back, and would
+    /// never request its full snapshot.
     pub(crate) fn reconcile<'a>(
         &mut self,
         desired: impl IntoIterator<Item = DesiredTask<'a>>,
@@ -96,8 +95,7 @@ impl Planner {
         self.changes += 1;
     }
 
-    /// Brings a task in line with the stored one. Returns the views that it no longer uses, which are still
-    /// linked.
+    /// Updates a task to its stored form. Returns the views that the task no longer uses, which are still linked.
     fn update(&mut self, task: &DesiredTask<'_>, now: Duration) -> Vec<ViewId> {
         let name = task.name;
         let Some(mut entry) = self.tasks.remove(name) else {

@@ -49,7 +49,7 @@ impl TaskSnapshot<'_> {
 }
 
 impl Planner {
-    /// Increases whenever a snapshot may be another.
+    /// Increases whenever a snapshot may have changed.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }

@@ -1,4 +1,4 @@
-//! Keys that cannot be read: which tasks have them, and which values each task keeps.
+//! Unreadable keys: the tasks that have them, and the values that each task keeps.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) enum AppliedInput {
 /// The keys of a view that cannot be read, for explanations.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnreadableStatus {
-    /// The first keys by name, and the number of further ones.
+    /// The first keys by name, and the number of the remaining keys.
     pub(crate) keys: String,
     /// The task was never applied, and waits for their values.
     pub(crate) waits: bool,
@@ -41,7 +41,7 @@ pub(crate) struct UnreadableStatus {
 /// Changes of the unreadable keys of a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NewlyHeld {
-    /// Nothing to be logged.
+    /// Nothing is logged.
     Nothing,
     /// The task was never applied, and waits for these.
     Waits(Vec<UnreadableKeys>),
@@ -50,7 +50,7 @@ pub(crate) enum NewlyHeld {
 }
 
 impl Planner {
-    /// Whether the applied input of a task with unreadable keys is not known yet.
+    /// Whether the applied input of a task with unreadable keys is still unknown.
     pub(crate) fn lacks_applied_input(&self) -> bool {
         !self.unknown.is_empty()
     }
@@ -61,7 +61,8 @@ impl Planner {
         self.wanted(|entry| entry.next().is_some_and(|at| at <= now))
     }
 
-    /// All tasks with unreadable keys: a run that has ended may have changed the last applied input of each.
+    /// Wanted inputs of all tasks with unreadable keys: an ended run may have changed the last applied input of each
+    /// task.
     pub(crate) fn all_wanted_inputs(&self) -> Vec<WantedInput> {
         self.wanted(|_entry| true)
     }
@@ -132,8 +133,8 @@ impl Planner {
         news
     }
 
-    /// Takes up that a view has other unreadable keys than before. Tasks without any forget the kept values: they apply
-    /// newer ones.
+    /// Takes up that a view has other unreadable keys than before. Tasks without unreadable keys forget the kept
+    /// values: they apply newer values.
     pub(super) fn unreadable_changed(&mut self, id: &ViewId) {
         let Some(view) = self.views.get(id) else {
             return;

@@ -9,7 +9,7 @@ pub(crate) struct ViewProblem {
     pub(crate) text: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
-    /// All views of the same Consul or watcher have it.
+    /// Whether all views of the same Consul or watcher have this problem.
     pub(crate) outage: bool,
     pub(crate) since: DateTime<Utc>,
     pub(crate) next_try: Option<DateTime<Utc>>,

@@ -24,7 +24,7 @@ pub(super) struct WatchedView {
     /// Counts its contents.
     pub(super) version: u64,
     pub(super) changed_at: Duration,
-    /// The tasks that use it, and which of its changes run each.
+    /// Tasks that use the view, each with the changes that run the task.
     pub(super) tasks: BTreeMap<TaskName, Trigger>,
     /// Why changes are not seen now.
     pub(super) problem: Option<ViewProblem>,
@@ -101,7 +101,7 @@ fn refusal_text(keys: &[Arc<str>]) -> String {
     )
 }
 
-/// The first of these keys, and the number of further ones.
+/// The first of these keys, and the number of the remaining keys.
 pub(super) fn text_of(keys: &[Arc<str>]) -> String {
     keys_text(keys.iter().map(|key| &**key))
 }

@@ -6,7 +6,7 @@ use cts_store::{RunFilter, RunRecord, StoreError};
 
 use super::TaskCommands;
 
-/// Queued runs of one task that are announced; at most one of them applies, and others are rare.
+/// Most queued runs of one task that are announced; at most one of these runs applies, and other runs are rare.
 const MOST: u32 = 100;
 
 impl TaskCommands {

@@ -31,7 +31,7 @@ impl DeletionMode {
 }
 
 impl TaskCommands {
-    /// Deletes a task as soon as it is not running, and its infrastructure is destroyed if that is wanted.
+    /// Deletes a task as soon as no run of it is running, and destroys its infrastructure if that is wanted.
     pub(crate) async fn delete(
         &self,
         name: &TaskName,
@@ -40,7 +40,7 @@ impl TaskCommands {
         let deletion = match mode {
             DeletionMode::Retain => Deletion::Retain,
             DeletionMode::RetainUnlessDestroying => match self.store.task(name).await? {
-                // A caller without support for destructions does not resume a suspended one.
+                // A call without support for destructions does not resume a suspended destruction.
                 Some(stored) if stored.destruction_suspended => return Ok(()),
                 Some(stored) if stored.phase == TaskPhase::Deleting => self.as_task_says(),
                 _ => Deletion::Retain,
@@ -85,6 +85,6 @@ impl TaskCommands {
     }
 }
 
-/// The run was a check to the worker that leased it, or to the scheduler that took its end.
+/// The worker that leased the run, or the scheduler that took its end, treated the run as a check.
 const NOT_PLANNED: &str = "the destruction was not planned: a scheduler of an earlier version took part; try again when all \
      schedulers are up to date";

@@ -15,9 +15,8 @@ pub struct DisabledChecks {
 }
 
 impl DisabledChecks {
-    /// Checks the disabled tasks that are not ready, and waits for these checks. Their lines in the log are those of
-    /// `-inspect` or of `-once`. A failed check is logged, and ends nothing. Returns false without any check if another
-    /// process leads.
+    /// Checks the disabled tasks that are not ready, and waits for these checks. Logs the lines of `-inspect` or of
+    /// `-once`. A failed check is logged, and ends nothing. Returns false without any check if another process leads.
     ///
     /// A cancelled call leaves checks that have begun.
     pub async fn run(&self, inspects: bool) -> bool {

@@ -34,7 +34,8 @@ impl ModuleAgain {
         }
     }
 
-    /// Returns the task with its module as the module is now; as it was if that cannot be found out in time.
+    /// Returns the task with the present content of its module, or the task unchanged if the content cannot be read in
+    /// time.
     pub(crate) async fn read(&self, store: &dyn Store, task: &StoredTask) -> TaskSpec {
         let read = timeout(LONGEST, self.read_and_pack(store, task)).await;
         read.ok().flatten().unwrap_or_else(|| task.spec.clone())

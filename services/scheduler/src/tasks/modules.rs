@@ -35,8 +35,8 @@ pub enum NamedBy {
 type Packed = HashMap<PathBuf, Result<BundleReference, String>>;
 
 impl Modules {
-    /// The tasks with their local modules packed and stored. A module that cannot be packed is no reason to
-    /// stop: its task keeps its last bundle; without one, its module cannot be used.
+    /// Packs and stores the local modules of tasks, and returns the tasks. If a module cannot be packed, the work goes
+    /// on: its task keeps its last bundle; without a bundle, the module cannot be used.
     pub async fn pack(
         &self,
         store: &dyn Store,
@@ -112,8 +112,7 @@ fn set_bundle(definition: &mut TaskDefinition, bundle: Option<BundleReference>) 
     definition.bundle = bundle;
 }
 
-/// The directory of a local module, without the double slash that says to Terraform which directories
-/// belong together.
+/// Directory of a local module, without the double slash that tells Terraform which directories belong together.
 fn local_directory(definition: &TaskDefinition) -> Option<PathBuf> {
     let source = Path::new(&definition.module_source);
     source.is_absolute().then(|| source.components().collect())
@@ -162,7 +161,7 @@ async fn pack_directory(directory: PathBuf, packing: Packing) -> Result<Bundle, 
     Ok(tokio::task::spawn_blocking(move || pack(&directory, &packing)).await??)
 }
 
-/// The local modules of stored tasks that are not on this machine, as the system says it.
+/// Local modules of stored tasks that are missing on this machine, each with the error of the system.
 pub(crate) fn missing(tasks: &[StoredTask]) -> Vec<(PathBuf, std::io::Error)> {
     let directories = tasks
         .iter()

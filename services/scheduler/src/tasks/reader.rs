@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cts_core::{InvalidDraft, TaskDraft, TaskSpec};
 
-/// Makes a task of a caller's declaration, with the same defaults and checks as for one of the configuration.
+/// Makes a task from a caller's declaration, with the same defaults and checks as for a task of the configuration.
 ///
 /// See docs/rest.md#task-objects. May read files.
 #[derive(Clone)]

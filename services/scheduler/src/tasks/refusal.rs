@@ -119,7 +119,7 @@ impl TaskRefusal {
     }
 }
 
-/// The first losses, and the number of further ones.
+/// The first losses, and the number of the remaining losses.
 fn listed(losses: &[Loss]) -> String {
     let shown = losses.iter().take(LOSSES).map(ToString::to_string);
     let list = shown.collect::<Vec<_>>().join("; ");

@@ -1,4 +1,4 @@
-//! Changes of tasks that are there.
+//! Changes of existing tasks.
 
 use cts_core::runs::RunKind;
 use cts_core::{TaskName, TaskPhase};
@@ -8,7 +8,7 @@ use super::run_end::RunEnd;
 use super::{Done, Run, TaskCommands, TaskRefusal};
 
 impl TaskCommands {
-    /// Switches a task on or off, or asks for a run of it, or both (docs/rest.md#updating-a-task).
+    /// Enables or disables a task, requests a run, or does both (docs/rest.md#updating-a-task).
     pub(crate) async fn update(
         &self,
         name: &TaskName,
@@ -30,7 +30,7 @@ impl TaskCommands {
                 ..TaskChange::default()
             };
             match self.change(name, change).await {
-                // The task was changed in between, so the effect of the request may be a different one.
+                // The task was changed in between, so the effect of the request may differ.
                 Err(TaskRefusal::Revision { .. }) => {}
                 done => return done,
             }

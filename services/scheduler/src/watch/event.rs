@@ -9,22 +9,23 @@ use cts_core::{ViewDelta, ViewId};
 pub(crate) enum WatchEvent {
     /// A view changed, or can be read again.
     Delta(ViewId, ViewDelta),
-    /// A view was read, and the read began after the request with this mark. All that it found came before.
+    /// A view was read, and the read began after the request with this mark. The content that the read found was sent
+    /// before.
     Read(ViewId, u64),
-    /// These views cannot be read on request: their watcher is of an earlier version, or there is none.
+    /// These views cannot be read on request: their watcher is of an earlier version, or they have no watcher.
     NotReadable(Vec<ViewId>),
     /// Changes of these views are not seen now; their snapshots stay in force.
     Failure(Vec<ViewId>, WatchError),
 }
 
-/// Why changes of views are not seen. Times are counted from the moment at which it becomes known.
+/// Reason why changes of views are not seen. Times are counted from the moment at which the reason becomes known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WatchError {
     /// The reason in one line.
     pub(crate) text: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
-    /// All views of the same Consul or watcher have it.
+    /// Whether all views of the same Consul or watcher have this error.
     pub(crate) outage: bool,
     /// How long that has been so.
     pub(crate) lasts: Duration,

@@ -2,7 +2,7 @@
 
 use cts_core::ViewId;
 
-/// Asks for one read of each of these views that begins from now on (docs/runs.md#what-a-run-sees).
+/// Requests one new read of each of these views (docs/runs.md#what-a-run-sees).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadRequest {
     pub(crate) views: Vec<ViewId>,

@@ -1,10 +1,9 @@
-//! Following many views at many watchers: every view is followed at one healthy watcher, and moves to another
-//! when that one is lost.
+//! Follows many views at many watchers: each view is followed at one healthy watcher, and moves when that watcher is
+//! lost.
 //!
-//! Rendezvous hashing decides which watcher has which view, so that the loss of a watcher moves only its own
-//! views (ARCHITECTURE.md#6-one-process-or-four). A view that moves begins with a full snapshot, which is
-//! compared with the one at hand; so nothing is lost between two watchers, and nothing runs because of the
-//! move.
+//! Rendezvous hashing decides which watcher has which view, so that the loss of a watcher moves only its own views
+//! (ARCHITECTURE.md#6-one-process-or-four). A moved view begins with a full snapshot, which is compared with the known
+//! snapshot. So no change is lost between two watchers, and the move triggers no run.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -23,12 +22,12 @@ use super::read_request::ReadRequest;
 use super::watch_stream::{Command, StreamEvent, WatchStream};
 use crate::moment::at;
 
-/// How long views stay away from a watcher whose stream has broken, unless it is the only one.
+/// Time for which views avoid a watcher whose stream has broken, unless it is the only watcher.
 const DISTRUST: Duration = Duration::from_secs(2);
 
-/// How long a watcher that is no longer healthy keeps its views while its stream is unbroken: a busy watcher
-/// answers its health check late, and the watchers that would get its views would then be busier. The stream of
-/// a stalled watcher breaks within 4 s.
+/// Time for which an unhealthy watcher keeps its views while its stream is unbroken: a busy watcher answers its health
+/// check late, and the watchers that took over its views would then be busier. The stream of a stalled watcher breaks
+/// within 4 s.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Deltas that wait for the scheduler; a watcher waits when it is full.
@@ -39,8 +38,8 @@ pub(crate) struct WatchSet {
     peers: watch::Receiver<Arc<[Peer]>>,
     views: Vec<View>,
     owners: HashMap<ViewId, String>,
-    /// Views for which nothing counts before a full snapshot: revisions of two watchers, or of two
-    /// subscriptions at one, are unrelated.
+    /// Views for which no event counts before a full snapshot: revisions of two watchers, or of two subscriptions at
+    /// one watcher, are unrelated.
     from_the_beginning: HashSet<ViewId>,
     streams: HashMap<String, mpsc::UnboundedSender<Command>>,
     distrusted: HashMap<String, Instant>,
@@ -98,7 +97,7 @@ impl WatchSet {
         }
     }
 
-    /// Turns an event of one stream into one of the set; `None` if it is out of date.
+    /// Turns an event of one stream into an event of the set; `None` if the event is out of date.
     fn take(&mut self, watcher: String, event: StreamEvent) -> Option<WatchEvent> {
         match event {
             StreamEvent::Delta(view, delta) => self
@@ -106,7 +105,7 @@ impl WatchSet {
                 .then_some(WatchEvent::Delta(view, delta)),
             StreamEvent::Read(view, mark) => {
                 let is_owner = self.owners.get(&view) == Some(&watcher);
-                // Without the snapshot that belongs to it, a read proves nothing.
+                // Until the full snapshot of the view has arrived, a read proves nothing.
                 let counts = is_owner && !self.from_the_beginning.contains(&view);
                 counts.then_some(WatchEvent::Read(view, mark))
             }
@@ -126,7 +125,7 @@ impl WatchSet {
         }
     }
 
-    /// Follows these views from now on, and no others. Views that stay are not requested again.
+    /// Follows exactly these views from now on. Views that stay are not requested again.
     pub(crate) fn set_views(&mut self, views: Vec<View>) {
         let wanted: HashSet<ViewId> = views.iter().map(View::id).collect();
         // A view that comes back later must begin with a full snapshot.
@@ -156,8 +155,8 @@ impl WatchSet {
         }
     }
 
-    /// Whether a delta is of the view's present subscription. A watcher that had the view before may
-    /// still send deltas of it.
+    /// Whether a delta belongs to the view's present subscription. The previous watcher of the view may still send
+    /// deltas.
     fn counts(&mut self, watcher: &str, view: &ViewId, delta: &ViewDelta) -> bool {
         if self.owners.get(view).map(String::as_str) != Some(watcher) {
             return false;
@@ -169,7 +168,7 @@ impl WatchSet {
         !self.from_the_beginning.contains(view)
     }
 
-    /// Asks for a view from its beginning, because a delta did not fit.
+    /// Requests a view from its beginning, because a delta did not fit.
     pub(crate) fn again(&mut self, view: &ViewId) {
         self.from_the_beginning.insert(view.clone());
         let stream = self.owners.get(view).and_then(|id| self.streams.get(id));

@@ -24,7 +24,7 @@ const RETRIES: Backoff =
 /// A change of the views that a stream follows.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Follow these views, and no others.
+    /// Follow exactly these views.
     Follow(Vec<View>),
     /// Send this view from its beginning.
     Again(View),
@@ -39,7 +39,7 @@ pub(crate) struct WatchStream {
     commands: mpsc::UnboundedReceiver<Command>,
     events_tx: mpsc::Sender<(String, StreamEvent)>,
     views: Vec<View>,
-    /// From a break of the stream until something comes.
+    /// Lasts from a break of the stream to the next message.
     outage: Outage,
 }
 

@@ -1,11 +1,11 @@
-//! Instances with named ports of which none is the default: a view is warned about once.
+//! Instances with named ports but without the default port: a view is warned about once.
 
 use cts_core::{Item, ServiceInstance, ViewId, ViewSnapshot, excerpt};
 
 /// Characters of a name that are shown.
 const NAME_SHOWN: usize = 100;
 
-/// Whether the last snapshot had such instances.
+/// Whether the last snapshot had instances without the default port.
 #[derive(Debug, Default)]
 pub(super) struct DefaultPorts {
     are_missing: bool,

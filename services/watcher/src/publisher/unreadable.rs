@@ -15,8 +15,8 @@ const NAME_SHOWN: usize = 100;
 pub(super) struct Unreadable(HashSet<Option<InstanceKey>>);
 
 impl Unreadable {
-    /// Warns of new ones, in one line. `kept` of all are in the view with their last form, the others are left
-    /// out. Returns the number of new ones.
+    /// Warns of newly unreadable instances, in one line. The view has `kept` unreadable instances in their last form,
+    /// without the others. Returns the number of newly unreadable instances.
     pub(super) fn note(
         &mut self,
         view: &ViewId,

@@ -1,7 +1,7 @@
 //! Keys of a view whose values cannot be passed on: each is warned about once.
 //!
-//! The view shows such a key without a value (`Item::UnreadableKey`), and all other keys unchanged. A scheduler
-//! reports with its subscription that it understands that; for a scheduler that does not, the view fails.
+//! The view shows such a key without a value (`Item::UnreadableKey`), and all other keys unchanged. A scheduler that
+//! supports such items reports that with its subscription; for other schedulers the view fails.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

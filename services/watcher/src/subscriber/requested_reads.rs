@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 /// Most requests that are remembered of a subscription.
 const REMEMBERED: usize = 64;
 
-/// The requests of one subscription, with the marks that its subscriber knows them by.
+/// The requests of one subscription, each with the mark of its subscriber.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RequestedReads(Arc<Mutex<VecDeque<(u64, u64)>>>);
 
 impl RequestedReads {
-    /// Notes a request by its number and its mark. If too many wait, the newest two become one.
+    /// Notes a request by its number and its mark. If too many requests wait, the newest two are merged.
     pub(super) fn note(&self, number: u64, mark: u64) {
         let mut waiting = self.0.lock();
         waiting.truncate(REMEMBERED - 1);

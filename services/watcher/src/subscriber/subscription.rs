@@ -1,4 +1,4 @@
-//! One subscriber's copy of one view, and the messages that bring it up to date.
+//! One subscriber's copy of one view, and the messages that update the copy.
 
 use std::sync::Arc;
 
@@ -102,7 +102,8 @@ impl Subscription {
             }
             None => {}
         }
-        // After all that the read has found. The subscriber does not have it if it would not understand it.
+        // Sent after all content that the read has found. The subscriber does not have this content if it cannot
+        // understand it.
         if let Some(mark) = self.reads.take(read)
             && self.unsendable.is_none()
         {
@@ -115,7 +116,7 @@ impl Subscription {
         messages
     }
 
-    /// The failure that the subscriber gets in the place of a snapshot that it would not understand.
+    /// The failure that the subscriber gets instead of a snapshot that it would not understand.
     fn not_taken(&mut self, snapshot: Option<&ViewSnapshot>, now: Instant) -> Option<Arc<Failure>> {
         let shown = snapshot.filter(|_| !self.terms.takes_unreadable_keys);
         let mut items = shown.into_iter().flat_map(|shown| shown.items.values());
@@ -170,7 +171,7 @@ impl Subscription {
         }))
     }
 
-    /// Consul answers again, with the same data: a delta that changes nothing says so.
+    /// Consul answers again, with the same data: an empty delta reports that.
     fn recovery(&self) -> Option<WatchResponse> {
         let revision = self.sent.as_ref()?.revision;
         Some(response(Event::Delta(proto::ViewDelta {

@@ -20,8 +20,7 @@ use crate::leased_run::wait_error::WaitError;
 use crate::remote::RemoteError;
 use crate::values::ValueError;
 
-/// Longest time for a module to be fetched, by this run or by another run that wants the same module, and
-/// unpacked.
+/// Longest time to fetch and unpack a module, by this run or by another run that needs the same module.
 pub(super) const PLACE_MODULE: Duration = Duration::from_mins(10);
 
 /// Why an attempt failed.
@@ -108,8 +107,8 @@ impl AttemptError {
         }
     }
 
-    /// Whether the machine of this worker can be at fault, if the attempt failed before Terraform had started; `None` if
-    /// it failed later.
+    /// Whether the machine of this worker may be the cause, if the attempt failed before Terraform started; `None` if
+    /// the attempt failed later.
     pub(crate) fn machine_suspected(&self) -> Option<bool> {
         match self {
             Self::Kind(_)
@@ -162,7 +161,7 @@ impl AttemptError {
     }
 }
 
-/// Whether a cause of an error is one of the operating system that can be the fault of the machine.
+/// Whether an error has a cause from the operating system that may be the fault of the machine.
 fn has_suspicious_cause(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |&error| error.source());
     causes.any(|cause| {

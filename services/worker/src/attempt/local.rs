@@ -85,8 +85,8 @@ impl Ready<'_> {
         let how = (kind, input.definition.file_definition.plan);
         let outcome = Box::pin(async {
             let prepared = here.prepare(input, Arc::clone(&settings), lock, (findings, begun));
-            // The look at the state is on the way of every change. It goes on beside all that comes before
-            // Terraform may change something.
+            // Every change waits for the read of the state. The read runs in parallel with all steps before Terraform
+            // may change something.
             let look = async { Ok(state.look().await) };
             let (prepared, seen) = tokio::try_join!(Box::pin(prepared), look)?;
             let outcome = run_terraform(here, (&state, seen), how, findings).await?;
@@ -116,8 +116,7 @@ struct Prepared {
 }
 
 impl LocalRun<'_> {
-    /// Writes the root module and what belongs to it, and initialises the directory, which is locked until the end
-    /// of the run.
+    /// Writes the root module and its files, and initialises the directory, which is locked until the end of the run.
     async fn prepare(
         self,
         input: RunInput,

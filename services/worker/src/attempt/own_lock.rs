@@ -25,9 +25,8 @@ where
     }
 }
 
-/// Handles a command that has failed with `error`. If the error is a lock that a lost attempt has left, and
-/// the configuration allows it, the lock is released, and the command can run once more. Otherwise returns
-/// the error.
+/// Handles a command that has failed with `error`. If the error is a lock that a lost attempt left, and the
+/// configuration allows it, the lock is released, and the command can run once more. Otherwise returns the error.
 async fn release_own_lock(here: LocalRun<'_>, error: CommandError) -> Result<(), AttemptError> {
     let LocalRun {
         run,
@@ -52,7 +51,7 @@ async fn release_own_lock(here: LocalRun<'_>, error: CommandError) -> Result<(),
     Ok(terraform.force_unlock(attempt, &id).await?)
 }
 
-/// The id of the lock, as far as it can be read, and the lost lease under which it was made.
+/// The id of the lock, if readable, and the lost lease under which the lock was made.
 async fn left_by_us(run: &LeasedRun, error: &CommandError) -> Option<(Option<String>, LostLease)> {
     let lock = error.state_lock()?;
     let created = lock.created()?;

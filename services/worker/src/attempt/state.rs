@@ -70,7 +70,7 @@ impl<'r> TaskState<'r> {
         read::read(self.here, self.backend, true).await
     }
 
-    /// The state to report after Terraform may have changed it; `None` if it cannot be read.
+    /// The state to report after Terraform may have changed the state; `None` if the state cannot be read.
     pub(crate) async fn report(&self) -> Option<TerraformState> {
         match self.read_applied().await {
             Ok(found) => found.map(|found| found.state),

@@ -28,8 +28,8 @@ pub(crate) enum StateError {
 }
 
 impl StateError {
-    /// Whether a further attempt, at whichever worker, must not look for itself: the state was refused, and an
-    /// operator decides.
+    /// Whether no further attempt, at any worker, may verify the state again: the state was refused, and an operator
+    /// decides.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Mismatch(mismatch) if mismatch.refusal.is_some())
     }
@@ -48,11 +48,10 @@ impl StateError {
     }
 }
 
-/// Terraform has destroyed the resources in the state that it found, but these were not all resources of the
-/// task.
+/// Terraform has destroyed the resources in the state that it found, but the task had further resources.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Undestroyed {
-    /// The state is not that of the task.
+    /// The state is not the state of the task.
     #[error(
         "{found} in backend {backend:?}, workspace {workspace}, so what the task has made is still there. `cts task \
          delete -retain {workspace}` deletes the task and leaves it"

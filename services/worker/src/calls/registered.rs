@@ -25,19 +25,19 @@ impl Registered {
         }
     }
 
-    /// For a heartbeat.
+    /// The secret for a heartbeat.
     pub(crate) fn registration(&self) -> Vec<u8> {
         self.registration.expose().to_vec()
     }
 
-    /// For a call for a run; empty without a secret.
+    /// The secret for a call for a run; empty without a secret.
     pub(crate) fn secret(&self) -> Vec<u8> {
         let secret = self.secret.lock();
         let secret = secret.as_ref().map(|secret| secret.expose().to_vec());
         secret.unwrap_or_default()
     }
 
-    /// Takes the secret of an answer. A scheduler of an earlier version sends none, and the secret of the others stays.
+    /// Takes the secret of an answer. A scheduler of an earlier version sends no secret, and the last secret stays.
     pub(crate) fn answered(&self, secret: &[u8]) {
         if let Some(secret) = RegistrationSecret::from_slice(secret) {
             *self.secret.lock() = Some(secret);

@@ -1,8 +1,8 @@
 //! Calls for a run that got no answer.
 //!
-//! A scheduler may have granted a run to such a call, or may still do so if its database was away. The worker
-//! takes no answer to the call any more. Its heartbeats say so, and the run goes back to the queue at once
-//! instead of waiting for the end of a lease without a worker.
+//! A scheduler may have granted a run to such a call, or may still do so if its database was away. The worker takes no
+//! answer to the call any more. The worker's heartbeats report that, and the run goes back to the queue at once instead
+//! of waiting for the end of a lease without a worker.
 //!
 //! The grant of a run has the name of its call, by which the scheduler finds it.
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 /// After this time no call is at work in a scheduler or a database any more.
 const KEPT: Duration = Duration::from_mins(2);
 
-/// Most calls that are named in one heartbeat; the leases of calls that are left out expire.
+/// Most calls named in one heartbeat; the leases of the remaining calls expire.
 const MOST: usize = 512;
 
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Requests {
         }
     }
 
-    /// The calls that the scheduler has to know at `now`.
+    /// The calls that the scheduler has to learn at `now`.
     pub(crate) fn to_be_named(&self, now: Instant) -> Vec<String> {
         let mut state = self.state.lock();
         state

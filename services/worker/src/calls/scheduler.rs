@@ -65,14 +65,14 @@ pub(crate) struct Scheduler {
 /// Answer to the report of an attempt's end; the default is an answer that has not arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reported {
-    /// Whether the trace of the run is kept, if the scheduler decides that.
+    /// Whether the trace of the run is kept; `None` if the scheduler does not decide that.
     pub(crate) keep_trace: Option<bool>,
-    /// Another attempt at the run follows.
+    /// Whether another attempt at the run follows.
     pub(crate) is_queued: bool,
 }
 
 impl Scheduler {
-    /// Waits for a run. `request_id` names this call among those of the worker.
+    /// Waits for a run. `request_id` identifies this call among the calls of the worker.
     pub(crate) async fn acquire(&self, request_id: String) -> Result<Option<Lease>, Status> {
         let request = proto::AcquireRunRequest {
             worker_id: self.worker.to_string(),
@@ -126,7 +126,7 @@ impl Scheduler {
         self.send_heartbeat(request).await
     }
 
-    /// Reports that this worker lives, with some of the attempts that it has begun.
+    /// Reports that this worker is alive, with some of the attempts that it has begun.
     pub(crate) async fn report_attempts(
         &self,
         worker: WorkerRecord,

@@ -11,7 +11,7 @@ const CHECKSUM: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// From here on the lines are of this life of the worker.
+    /// The following lines belong to this life of the worker.
     Life(WorkerId),
     /// An attempt begins.
     Begin(JournalEntry),
@@ -39,7 +39,7 @@ pub(super) fn of(entry: &JournalEntry) -> impl Iterator<Item = Line> {
     std::iter::once(begin).chain(end)
 }
 
-/// The lines of a file, and whether one is damaged. A last line that was cut off does not count as damaged.
+/// The lines of a file, and whether a line is damaged. A last line that was cut off does not count as damaged.
 pub(super) fn read(bytes: &[u8]) -> (Vec<Line>, bool) {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n');
     let whole = whole.map_or(&[][..], |end| &bytes[..end]);

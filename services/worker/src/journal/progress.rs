@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
-/// An attempt that begins this soon after a report may have been granted before it: the journal is reported
+/// An attempt that begins this soon after a report may have been granted before the report: the journal is reported
 /// again.
 pub(super) const GRANTED_BEFORE: Duration = Duration::from_mins(1);
 

@@ -143,7 +143,7 @@ async fn a_journal_that_cannot_be_written_vouches_for_nothing() {
         let mut state = journal.lock();
         state.file = Some(File::open("/dev/null").unwrap());
     }
-    // The attempt still begins, and no file is left that would vouch for it.
+    // The attempt still begins, and no file is left that would vouch for its task.
     begin(&journal, "a", 2, 1);
     assert!(!path.join(FILE).exists());
     let (lives, entries) = reported(&journal);
@@ -233,7 +233,7 @@ async fn ten_thousand_tasks_are_reported_in_parts() {
 #[tokio::test]
 async fn attempts_are_sent_in_parts_once_for_each_start_of_a_leader() {
     let directory = tempfile::tempdir().unwrap();
-    // Without syncing, entries outlive the process all the same.
+    // Even without syncing, entries outlive the process.
     let first = Journal::open(directory.path(), &life(1), false);
     for number in 0..1_201 {
         begin(&first, &format!("t-{number}"), 1, 1);

@@ -17,7 +17,7 @@ const FIRST_CALL: Duration = Duration::from_secs(1);
 /// The pause after a call that has failed or brought no new order.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause after a call to a scheduler that has no such orders; another scheduler may answer the next call.
+/// Pause after a call to a scheduler without such orders; the next call may reach another scheduler.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(30);
 
 impl LeasedRun {

@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::LeasedRun;
 use crate::calls::is_outage;
 
-/// Longest time for one try to renew; another scheduler may answer the next.
+/// Longest time for one attempt at a renewal; the next attempt may reach another scheduler.
 const RENEWAL: Duration = Duration::from_secs(2);
 
 /// Longest time for finding out whether a late grant is still good.
@@ -23,7 +23,7 @@ const RETRIES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from
 /// How the lease of an attempt was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseEnd {
-    /// A scheduler says that the lease is over: another attempt may be at work already.
+    /// A scheduler reports that the lease is over: another attempt may be at work already.
     Refused,
     /// No scheduler has renewed the lease in time. The lease may still be in force.
     Unanswered,
@@ -31,7 +31,7 @@ pub(crate) enum LeaseEnd {
     Stalled,
 }
 
-/// The outcome of one try to renew.
+/// The outcome of one attempt at a renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
     Granted(Duration),
@@ -40,10 +40,9 @@ enum Renewal {
 }
 
 impl LeasedRun {
-    /// Finds out from when a late grant counts: its call had to wait for a scheduler, or the scheduler for
-    /// its database, and it is unknown how much of that was before the grant. The moment of a renewal's
-    /// request is known. To be called before anything is begun under the lease, so that nothing has been
-    /// given up by then.
+    /// Determines when a late grant began to count: its call had to wait for a scheduler, or the scheduler for its
+    /// database, and the part of that wait before the grant is unknown. For a renewal the moment of the request is
+    /// known. Must be called before any work begins under the lease, so that nothing has been given up by then.
     pub(crate) async fn confirm(&self, stop: &CancellationToken) -> Result<(), LeaseEnd> {
         let mut tries = Tries::default();
         let confirmed = async {
@@ -67,9 +66,9 @@ impl LeasedRun {
         }
     }
 
-    /// Whether a call that was refused in this way is worth another try: the scheduler regards the lease as over, and has
-    /// renewed it now. A lease that has expired and was not taken back is in force again after a renewal. The deadlines
-    /// stay as they are.
+    /// Whether a call that was refused with this status is worth a retry: the scheduler regarded the lease as over, and
+    /// has renewed the lease now. A lease that has expired and was not taken back is in force again after a renewal.
+    /// The deadlines stay as they are.
     pub(crate) async fn is_in_force_again(&self, refused: &Status) -> bool {
         if refused.code() != Code::FailedPrecondition {
             return false;
@@ -119,10 +118,10 @@ impl LeasedRun {
         }
     }
 
-    /// Renews the lease after the end of Terraform, however long the scheduler cannot be reached. Returns
-    /// when a scheduler says that the lease is over, or after `most` renewals in a row.
+    /// Renews the lease after the end of Terraform, however long the scheduler cannot be reached. Returns when a
+    /// scheduler reports that the lease is over, or after `most` renewals in a row.
     ///
-    /// An expired lease that was not taken back is still good for the report, so it is not given up.
+    /// An expired lease that was not taken back is still valid for the report, so it is not given up.
     pub(super) async fn keep_ended(&self, most: u32) {
         let mut in_a_row = 0;
         while in_a_row < most {

@@ -56,14 +56,14 @@ impl LeasedRun {
         );
     }
 
-    /// Sends the rest of the log, all of it or as much as fits into the message with the end, and the end.
+    /// Sends the end of the attempt with the rest of the log, or with as much of the log as fits into the message.
     pub(crate) async fn report(
         &self,
         ended: Ended,
         log: &RunLog,
         whole_log: bool,
     ) -> Result<Reported, Status> {
-        // Lines that are too many for one message go ahead; the rest is stored with the end of the run.
+        // Lines beyond one message are sent first; the rest is stored with the end of the run.
         let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
         // A plan may need the whole message.
         let last = match ended.outcome {

@@ -123,8 +123,8 @@ impl LeasedRun {
     }
 }
 
-/// Calls until an answer comes. A scheduler that says that the lease is over ends the wait. A scheduler of an
-/// earlier version, which has no waits, counts like an unreachable one: another may answer the next call.
+/// Repeats the call until an answer comes. If a scheduler answers that the lease is over, the wait ends. A scheduler of
+/// an earlier version, which has no waits, counts as unreachable: the next call may reach another scheduler.
 async fn answered<T, F>(call: impl Fn() -> F) -> Result<T, WaitError>
 where
     F: Future<Output = Result<T, Status>>,

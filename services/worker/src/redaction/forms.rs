@@ -14,8 +14,8 @@ const IN_URL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Adds every form of a secret: as it is, as text of JSON, of HCL and of one within the other, and in a URL.
-/// A secret of several lines is looked for as a whole and line by line, because output comes in lines.
+/// Adds every form of a secret: plain, as text of JSON, of HCL and of each within the other, and in a URL. A secret of
+/// several lines is looked for as a whole and line by line, because output comes in lines.
 pub(super) fn forms(secret: &str, all: &mut BTreeSet<String>) {
     let secret = secret.trim();
     for part in std::iter::once(secret).chain(secret.lines().map(str::trim)) {
@@ -37,13 +37,13 @@ pub(super) fn forms(secret: &str, all: &mut BTreeSet<String>) {
     }
 }
 
-/// As between the quotes of a text in JSON, which is how Go quotes a text, too.
+/// The text as between the quotes of a JSON string; Go quotes texts in the same way.
 fn in_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// As Go's encoder of JSON writes it, with the special characters of HTML escaped.
+/// The text as Go's JSON encoder writes it, with the special characters of HTML escaped.
 fn in_html(json: &str) -> String {
     let escapes = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")];
     escapes.iter().fold(json.to_owned(), |text, (c, escape)| {

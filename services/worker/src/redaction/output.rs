@@ -13,8 +13,8 @@ use super::{Redactor, without};
 /// Fewest bytes of an unfinished line that are kept back: a text with the shape of a secret is hardly longer.
 const KEPT_BACK: usize = 4096;
 
-/// Passes on lines without their secrets. The end of a piece waits for the next piece of its line, because a
-/// secret may be in both.
+/// Passes on lines without their secrets. The end of a piece waits for the next piece of its line, because a secret may
+/// span both pieces.
 pub(crate) struct RedactingSink {
     redactor: Arc<Redactor>,
     sink: Arc<dyn OutputSink>,

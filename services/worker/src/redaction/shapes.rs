@@ -1,4 +1,4 @@
-//! Texts that are secrets by their shape, even if cts does not know them.
+//! Texts with the shape of a secret, even if cts does not know them.
 
 use std::ops::Range;
 use std::sync::LazyLock;

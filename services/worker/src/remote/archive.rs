@@ -13,8 +13,7 @@ use tar::{Builder, EntryType, Header};
 /// A file with more rules about files that are left out, as Terraform has it.
 const IGNORE_FILE: &str = ".terraformignore";
 
-/// Ends of the names of files with values: Terraform does not read them in a module that is called, and they
-/// may have secrets.
+/// Suffixes of files with values: Terraform does not read such files in a called module, and they may contain secrets.
 const VALUES: [&str; 2] = [".tfvars", ".tfvars.json"];
 
 /// The archive cannot be made.

@@ -33,7 +33,7 @@ const MOST_UNKNOWN: u32 = 3;
 /// How long a requested run may take to be listed.
 const APPEARS: Duration = Duration::from_secs(30);
 
-/// Between two looks for such a run: servers limit lists of runs.
+/// Pause between two searches for such a run: servers limit lists of runs.
 const LOOKS: Duration = Duration::from_secs(8);
 
 /// A remote run that exists.
@@ -306,7 +306,7 @@ pub(super) fn key(run: RunId, number: u32) -> String {
     format!("[{run}/{number}]")
 }
 
-/// The run with this key in its message, which may be listed a little later than it was made.
+/// Finds the run with this key in its message; the server may list a run a little later than it was made.
 pub(super) async fn find(
     server: &Server,
     workspace_id: &str,

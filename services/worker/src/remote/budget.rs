@@ -31,7 +31,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Sets the requests a minute; 0 if the scheduler does not say.
+    /// Sets the requests a minute; 0 if the scheduler sets no share.
     pub(super) fn set(&self, per_minute: u32) {
         let per_minute = match per_minute {
             0 => FIRST_SHARE,

@@ -1,5 +1,5 @@
 //! The check of a task: whether its workspace can be used and its configuration renders
-//! (docs/hcp-terraform.md#the-life-of-a-run). Nothing on the server changes.
+//! (docs/hcp-terraform.md#the-life-of-a-run). The check changes nothing on the server.
 
 use cts_hcp_terraform::{ApiError, Server};
 use tokio::task::spawn_blocking;
@@ -9,7 +9,7 @@ use super::error::RemoteError;
 use super::remote_attempt::{Given, RemoteAttempt};
 
 impl RemoteAttempt<'_> {
-    /// Checks a task. A workspace that does not exist yet is no error: the first run that plans or applies makes it.
+    /// Checks a task. A missing workspace is no error: the first run that plans or applies makes the workspace.
     pub(super) async fn check(&self, server: &Server, given: &Given) -> Result<(), RemoteError> {
         let definition = &given.input.definition;
         let wanted = definition.workspace.clone().unwrap_or_default();

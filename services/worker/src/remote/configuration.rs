@@ -82,9 +82,9 @@ impl Configuration {
 }
 
 impl RemoteDriver {
-    /// The configuration version for these files: the `known` one if it has them and the server still has it, else a
-    /// new one. With `is_speculative`, only runs that plan can use a new one: a run that a person starts has the newest
-    /// of the others.
+    /// The configuration version for these files: the `known` version if it has the files and the server still has it,
+    /// else a new version. With `is_speculative`, only runs that plan can use a new version: a run that a user starts
+    /// on the server has the newest of the other versions.
     ///
     /// # Cancellation
     /// May be dropped at any time; an unused configuration version may be left.

@@ -23,14 +23,14 @@ pub(super) struct Confirmation<'r> {
     course: Mutex<Course>,
 }
 
-/// What becomes of a remote run whose confirmation is waited for.
+/// State of a remote run that waits for confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Course {
-    /// It waits, or a person has decided.
+    /// The remote run waits, or a user has decided.
     Open,
-    /// cts discards it; it has ended on the server already, or the server has not got to that.
+    /// cts discards the remote run; `ended` if it has ended on the server already.
     GivenUp { ended: bool },
-    /// It could not be given up, because a person had confirmed it: it is to be followed.
+    /// The remote run could not be given up, because a user had confirmed it: the worker follows it.
     GoesOn,
 }
 

@@ -7,15 +7,15 @@ use super::error::RemoteError;
 use super::follow::Ended;
 use super::remote_attempt::RemoteAttempt;
 
-/// The line of Terraform's log after which it ends because it was told to.
+/// Line of Terraform's log that announces an end on request.
 const INTERRUPTED: &str = "Interrupt received";
 
 /// Beginnings of lines with which a log ends whose server or agent has failed.
 const FAILURES: [&str; 3] = ["Error: ", "Operation failed", "Operation errored"];
 
 impl RemoteAttempt<'_> {
-    /// The decision that has ended a remote run; `None` if it has failed by itself, or cts has ended it. Where cts has
-    /// asked for the end, its record says so, because that is noted before the server is asked.
+    /// The decision that ended a remote run; `None` if the run failed by itself or cts ended it. If cts requested the
+    /// end, its record says so, because cts records that before the request to the server.
     pub(super) async fn decision(&self, remote: &RemoteRun, ended: &Ended) -> Option<RemoteError> {
         let status = match ended.run.status.as_str() {
             _ if remote.given_up => return None,
@@ -42,7 +42,7 @@ impl RemoteAttempt<'_> {
     }
 }
 
-/// Whether the log of a cancelled run ends with an error that nobody's cancel has caused.
+/// Whether the log of a cancelled run ends with an error that no cancel caused.
 fn is_failure(log: &str) -> bool {
     if log.contains(INTERRUPTED) {
         return false;

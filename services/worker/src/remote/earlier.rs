@@ -1,5 +1,5 @@
-//! A remote run of an earlier run of the task, or for an earlier input of the same run, that has not ended: its worker
-//! was not there any more to end it (docs/hcp-terraform.md#the-life-of-a-run).
+//! A remote run of an earlier run of the task, or for an earlier input of the same run, that has not ended, because its
+//! worker was gone (docs/hcp-terraform.md#the-life-of-a-run).
 
 use cts_core::{RemoteRun, TaskRemoteRun};
 use cts_hcp_terraform::{ApiError, Run, RunPhase, Server};
@@ -10,7 +10,7 @@ use super::error::RemoteError;
 use super::progress::pause;
 use super::remote_attempt::RemoteAttempt;
 
-/// For people who look at the remote run.
+/// For users who look at the remote run.
 pub(super) const REPLACED: &str = "cts: a newer input takes its place";
 
 /// Reason of the wait, for people.
@@ -18,12 +18,12 @@ const WAITS: &str =
     "the end of this remote run, which was begun for an earlier input or run of the task";
 
 impl RemoteAttempt<'_> {
-    /// Ends an earlier remote run of the task: it is discarded or cancelled as long as it has not begun to apply, and
-    /// waited for otherwise. Runs that others have made are left alone: the server queues ours behind them.
+    /// Ends an earlier remote run of the task: discards or cancels the run if its apply has not begun, and waits for it
+    /// otherwise. Runs of other users are left alone: the server queues the new run after them.
     ///
-    /// Meanwhile the earlier remote run is recorded as one of this run that was given up, so that people see it and the
-    /// next worker goes on with it. `number` is that of the remote runs that this run has had. The permit to start is
-    /// released if there is something to wait for.
+    /// Until then the earlier remote run is recorded as a given-up remote run of this run, so that users see it and the
+    /// next worker continues with it. `number` counts the remote runs of this run. If the attempt has to wait, its turn
+    /// to begin is given back.
     pub(super) async fn end_earlier(
         &self,
         server: &Server,
@@ -93,12 +93,12 @@ impl RemoteAttempt<'_> {
     }
 }
 
-/// Ends a run whose place a newer one takes.
+/// Ends a run that a newer run replaces.
 pub(super) async fn end(server: &Server, run: &Run) -> Result<(), ApiError> {
     end_because(server, run, REPLACED).await
 }
 
-/// Discards or cancels a run that has not begun to apply. A refusal means that it goes on, or has ended.
+/// Discards or cancels a run that has not begun to apply. A refusal means that the run continues, or has ended.
 pub(super) async fn end_because(server: &Server, run: &Run, reason: &str) -> Result<(), ApiError> {
     let ended = if run.actions.is_discardable {
         server.discard_run(&run.id, reason).await

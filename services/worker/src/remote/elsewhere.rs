@@ -1,4 +1,4 @@
-//! Records of remote runs in a place that is not the configured one any more.
+//! Records of remote runs in a place that is no longer configured.
 
 use cts_core::{RemoteRun, RemoteRuns, RemoteWorkspace, TaskRemoteRun};
 use cts_hcp_terraform::Server;
@@ -9,7 +9,7 @@ use super::remote_attempt::RemoteAttempt;
 use super::workspace::{host_of, page_in};
 
 impl RemoteDriver {
-    /// Whether a workspace is on another server, or in another organization, than the configured ones.
+    /// Whether a workspace is on a different server, or in a different organization, than configured.
     pub(super) fn is_elsewhere(&self, server: &Server, workspace: &RemoteWorkspace) -> bool {
         workspace.hostname != host_of(server)
             || workspace.organization != self.settings.organization
@@ -17,15 +17,15 @@ impl RemoteDriver {
 }
 
 impl RemoteAttempt<'_> {
-    /// Whether a remote run is in the workspace that the task has by the configuration.
+    /// Whether a remote run is in the workspace that the configuration gives to the task.
     pub(super) fn is_in_place(&self, server: &Server, remote: &RemoteRun) -> bool {
         let workspace = &remote.workspace;
         let name = self.driver.settings.workspaces.name_of(self.task.as_str());
         !self.driver.is_elsewhere(server, workspace) && workspace.name == name
     }
 
-    /// Fails if a remote run that may still change something is elsewhere: it can neither be followed nor ended. Its
-    /// record is given up before, so that the next run is not concerned.
+    /// Fails if a remote run that may still change something is on another server or in another organization: the run
+    /// can neither be followed nor ended. Its record is given up before, so that the next run is not concerned.
     pub(super) async fn refuse_elsewhere(
         &self,
         server: &Server,

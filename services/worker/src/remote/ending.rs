@@ -22,7 +22,7 @@ use crate::redaction::Redactor;
 use crate::shared::Shared;
 
 impl<'r> RemoteAttempt<'r> {
-    /// The lease of a run whose remote run is to be ended. Neither its input nor its directory is needed.
+    /// The lease of a run whose remote run is to be ended. Neither the input of the run nor its directory is needed.
     #[expect(
         clippy::result_large_err,
         reason = "made once for each attempt, and passed on"
@@ -85,8 +85,8 @@ impl<'r> RemoteAttempt<'r> {
         }
     }
 
-    /// Ends a remote run that was `requested` by a run under this number, and returns how it has ended; `None` if the
-    /// server does not have it.
+    /// Ends a remote run that was `requested` by a run under this number, and returns the end; `None` if the server
+    /// does not have the remote run.
     async fn end_one(
         &self,
         known: &RemoteRuns,
@@ -112,7 +112,7 @@ impl<'r> RemoteAttempt<'r> {
                 }
                 Err(error) if error.is_outage() || error.is_unknown() => {
                     log_failure!(outage, task_name = self.run.lease.task_name, error = %Chain(&error), "the remote run cannot be ended for now");
-                    // An earlier remote run without an id is found by the run that requested it alone.
+                    // An earlier remote run without an id can only be found by the run that requested it.
                     if remote.id.is_some() {
                         let reason = format!("the server: {}", text(&error));
                         self.note_wait(remote, Some(reason)).await;
@@ -140,7 +140,7 @@ impl<'r> RemoteAttempt<'r> {
         }
     }
 
-    /// Looks at the remote run once, and asks the server to end it as far as that is possible.
+    /// Reads the remote run once, and requests its end from the server as far as possible.
     async fn end_step(
         &self,
         known: &RemoteRuns,

@@ -115,18 +115,18 @@ pub(crate) enum RemoteError {
 }
 
 impl RemoteError {
-    /// Whether the server is away for now, so that the same attempt can go on later.
+    /// Whether the server is unavailable for now, so that the same attempt can continue later.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_transient())
     }
 
-    /// Whether the server may have carried the request out: the attempt begins again, and looks first.
+    /// Whether the server may have carried out the request: the attempt begins again, and first checks the server.
     pub(super) const fn is_unknown(&self) -> bool {
         matches!(self, Self::Api(ApiError::OutcomeUnknown { .. }))
     }
 
-    /// Whether the run has no further attempt: the server has made the run, and it has failed; or an operator has to
-    /// look at the place that the task has left.
+    /// Whether the run has no further attempt: the remote run was made and has failed, or an operator has to check the
+    /// place that the task has left.
     pub(crate) const fn is_final(&self) -> bool {
         matches!(
             self,
@@ -139,7 +139,7 @@ impl RemoteError {
         )
     }
 
-    /// Whether somebody has decided on the server that the run is not to be applied.
+    /// Whether a user decided on the server that the run is not applied.
     pub(crate) const fn is_decision(&self) -> bool {
         matches!(self, Self::Decided { .. })
     }
@@ -152,7 +152,7 @@ impl RemoteError {
         )
     }
 
-    /// Whether the object is not there any more.
+    /// Whether the object no longer exists.
     pub(super) const fn is_missing(&self) -> bool {
         matches!(self, Self::Api(ApiError::NotFound(_)))
     }

@@ -1,7 +1,7 @@
 //! A remote run, followed to its end (docs/hcp-terraform.md#the-life-of-a-run).
 //!
-//! Nothing here is held but a lease and a light slot. A server that is away, or that refuses the token, does not end
-//! the remote run: the worker tries again, and says so.
+//! Only a lease and a light slot are held here. If the server is unavailable, or refuses the token, the remote run does
+//! not end: the worker tries again, and reports that.
 
 use cts_core::runs::CancelOrder;
 use cts_core::{Chain, Outage, RemoteRun, log_failure};
@@ -20,7 +20,7 @@ use crate::attempt::attempt_error::AttemptError;
 pub(super) struct Ended {
     pub(super) run: Run,
     pub(super) end: RunEnd,
-    /// Whether cts has cancelled it.
+    /// Whether cts has cancelled the remote run.
     pub(super) is_cancelled: bool,
     pub(super) plan_text: String,
     apply_text: String,
@@ -36,7 +36,7 @@ struct Logs {
 
 /// Why following stops before the end.
 pub(super) enum Interruption {
-    /// Another worker follows, or this one later.
+    /// The remote run is left to another worker, or to this worker later.
     Leave,
     Cancel(CancelOrder),
 }
@@ -201,7 +201,7 @@ impl RemoteAttempt<'_> {
         }
     }
 
-    /// Records that cts ends the remote run, before the server is asked: any other end is somebody's decision.
+    /// Records that cts ends the remote run, before the request to the server: any other end is the decision of a user.
     pub(super) async fn note_given_up(&self, remote: &mut RemoteRun) -> Result<(), RemoteError> {
         if !remote.given_up {
             let noted = RemoteRun {
@@ -246,7 +246,7 @@ impl RemoteAttempt<'_> {
     }
 }
 
-/// Whether a person decides. The server confirms the plan of a run with auto apply itself, a moment later.
+/// Whether a user decides. The server confirms the plan of a run with auto apply itself, a moment later.
 fn is_for_person(run: &Run, approval: Approval) -> bool {
     !(run.auto_apply && matches!(approval, Approval::Confirmation))
 }

@@ -11,15 +11,15 @@ use super::remote_attempt::{Given, RemoteAttempt};
 use super::target_workspace::TargetWorkspace;
 use super::workspace::{is_disposable, tags_of};
 
-/// For people who look at the remote run.
+/// For users who look at the remote run.
 const IGNORED: &str = "cts: the server has ignored the values of this plan";
 
-/// Looks at a remote run that is to end; one that only plans does no harm.
+/// Most polls of a remote run that is to end; a run that only plans does no harm if it goes on.
 const MOST_LOOKS: usize = 10;
 
 impl RemoteAttempt<'_> {
-    /// Judges a remote run that another worker has requested, which may have died before it knew the answer of the
-    /// server. Returns the differences from an apply; none for a run that applies.
+    /// Judges a remote run that another worker requested; that worker may have died before it received the answer of
+    /// the server. Returns the differences from an apply; none for a run that applies.
     pub(super) async fn resumed_notes(
         &self,
         given: &Given,
@@ -45,8 +45,8 @@ impl RemoteAttempt<'_> {
         Ok(placement.notes)
     }
 
-    /// Fails if the server has ignored the values of a run that only plans, and ends that run: its plan would be that of
-    /// the values of the last apply.
+    /// If the server has ignored the values of a run that only plans, fails and ends that run: its plan would use the
+    /// values of the last apply.
     pub(super) async fn require_taken(
         &self,
         server: &Server,

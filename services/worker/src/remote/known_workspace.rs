@@ -1,4 +1,4 @@
-//! The workspace in which a task was applied, compared with the one that has its name now.
+//! The workspace in which a task was applied, compared with the workspace that has its name now.
 //!
 //! Without the right to read states nothing else shows that a workspace was renamed or replaced: a destruction in a new,
 //! empty workspace succeeds and destroys nothing, and an apply makes everything twice.
@@ -20,8 +20,8 @@ pub(super) struct KnownWorkspace<'a> {
 }
 
 impl<'a> KnownWorkspace<'a> {
-    /// The workspace of the newest remote run that changed something. A pending decision of a person about the state
-    /// goes on with whatever is there.
+    /// The workspace of the newest remote run that changed something. A pending decision of an operator about the state
+    /// continues with the existing workspace.
     pub(super) fn of(newest: Option<&'a RemoteRun>, is_decided: bool, kind: RunKind) -> Self {
         let newest = newest.filter(|_| !is_decided);
         Self {
@@ -37,7 +37,7 @@ impl<'a> KnownWorkspace<'a> {
 }
 
 impl RemoteDriver {
-    /// Refuses to go on if the task was applied in another workspace of this organization than the `found` one.
+    /// Fails if the task was applied in a different workspace of this organization than `found`.
     ///
     /// A destruction needs exactly that workspace. Other runs need it unless it is gone, or still has the name that it
     /// had: then the names of all workspaces have changed, and states are looked at.

@@ -18,7 +18,7 @@ const TAIL: usize = 64 << 10;
 /// Longest piece of a line that is passed on at once, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Longest line that is read as a structured one, in bytes.
+/// Longest line that is parsed as a structured line, in bytes.
 const LONGEST_EVENT: usize = 1 << 20;
 
 /// A line of a log in the structured form.
@@ -56,7 +56,7 @@ pub(super) struct StageLog {
     partial: Vec<u8>,
     /// Parts of the line that is being read were passed on.
     continues: bool,
-    /// The text of the whole stage so far, without the begin of a long one.
+    /// The text of the whole stage so far, without the beginning of a long text.
     tail: String,
     has_begun: bool,
     is_complete: bool,
@@ -75,7 +75,7 @@ impl StageLog {
         }
     }
 
-    /// Reads all that is there. With `is_over` the stage has ended: no more will come.
+    /// Reads all output that is available. With `is_over` the stage has ended: no more output will come.
     ///
     /// # Cancellation
     /// Lines that were passed on are not passed on again.
@@ -164,7 +164,7 @@ impl StageLog {
         }
     }
 
-    /// Passes on a line, or a part of one, in pieces.
+    /// Passes on a line, or a part of a line, in pieces.
     fn pass(&mut self, text: &str, continues: bool, output: &Arc<dyn OutputSink>) {
         self.tail.push_str(text);
         if !continues {

@@ -15,7 +15,7 @@ use super::state::read_state;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::state_error::StateError;
 
-/// Where the state was before.
+/// Place of the state before.
 pub(super) enum Origin {
     Backend(StateOrigin),
     /// The workspace of the task that had this name.

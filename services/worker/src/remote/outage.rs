@@ -29,7 +29,7 @@ impl std::fmt::Debug for Reachable<'_> {
 }
 
 impl RemoteAttempt<'_> {
-    /// Waits until the server answers. A newer input does not wait behind this run.
+    /// Waits until the server answers. A newer input does not wait for this run.
     pub(super) async fn wait_for_server(&self, error: &RemoteError) -> Result<(), AttemptError> {
         tracing::warn!(task_name = self.run.lease.task_name, error = %Chain(error), "the server cannot be used for now");
         let reachable = Reachable {

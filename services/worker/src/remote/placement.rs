@@ -1,4 +1,4 @@
-//! Where the values of a run go: into its workspace, or with its remote run (docs/hcp-terraform.md#variables).
+//! Placement of the values of a run: in its workspace, or with its remote run (docs/hcp-terraform.md#variables).
 
 use cts_hcp_terraform::{RunVariable, Variable, VariableCategory};
 

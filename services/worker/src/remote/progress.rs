@@ -1,4 +1,4 @@
-//! How often a remote run is looked at, and what it waits for.
+//! Intervals at which a remote run is polled, and the reasons why it waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ const FIRST_PAUSES: [u64; 5] = [1, 1, 2, 3, 4];
 /// With more runs than this, logs are read when their stage has ended.
 const LIVE_LOGS: usize = 20;
 
-/// One remote run that is being polled, as long as the value lives.
+/// One remote run that is polled as long as the value lives.
 pub(super) struct Polled(Arc<AtomicUsize>);
 
 impl Polled {
@@ -42,7 +42,7 @@ impl RemoteDriver {
     }
 }
 
-/// The pause after a look at a run, the first of which is 0: short at first if few runs are followed, and so long
+/// The pause after poll `look` of a run, counted from 0: short at first if few runs are followed, otherwise so long
 /// that all polls stay within the worker's share.
 pub(super) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
     let usual = poll_pause(driver.polled(), driver.share.per_minute());

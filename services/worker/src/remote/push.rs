@@ -9,8 +9,8 @@ use super::workspace::Reconciled;
 /// The reason of the lock, for people.
 const REASON: &str = "cts moves the state of the task";
 
-/// Locks a workspace, stores the state and unlocks it. A lock that an attempt of ours has left is taken over: only the
-/// user of the token can release it.
+/// Locks a workspace, stores the state and unlocks it. A lock that an attempt of cts left is taken over: only the user
+/// of the token can release it.
 pub(super) async fn push(
     server: &Server,
     workspace_id: &str,
@@ -43,8 +43,8 @@ async fn lock(server: &Server, workspace_id: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Releases the lock that an attempt of ours has left which died after it had moved a state. Only the user of the token
-/// can release it, so a lock of others stays.
+/// Releases a lock that an attempt of cts left because it died after it had moved a state. Only the user of the token
+/// can release such a lock, so locks of other users stay.
 pub(super) async fn release_left_lock(
     server: &Server,
     reconciled: &Reconciled,

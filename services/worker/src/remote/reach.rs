@@ -1,5 +1,5 @@
-//! What a run may do on the server, by its kind. Everything that differs between checks, plans and applies there follows
-//! from this.
+//! The permitted actions of a run on the server, by its kind. Everything that differs between checks, plans and applies
+//! there follows from this.
 
 use cts_core::runs::RunKind;
 
@@ -24,7 +24,7 @@ impl Reach {
         }
     }
 
-    /// Whether settings, tags and variables of a workspace that exists are changed, and earlier remote runs ended.
+    /// Whether settings, tags and variables of an existing workspace are changed, and earlier remote runs ended.
     pub(super) const fn changes(self) -> bool {
         matches!(self, Self::Changes)
     }

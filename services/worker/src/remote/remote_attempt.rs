@@ -49,7 +49,7 @@ pub(crate) struct Given {
 }
 
 impl RemoteAttempt<'_> {
-    /// Begins the remote run, or continues with one that another worker has begun, and follows it to its end.
+    /// Begins the remote run, or continues a remote run that another worker began, and follows it to its end.
     pub(crate) async fn make(
         &self,
         given: Box<Given>,
@@ -135,7 +135,7 @@ impl RemoteAttempt<'_> {
         lines.take(MOST_POLICIES).collect::<Vec<_>>().join("\n")
     }
 
-    /// A workspace that was made for an inspection alone goes again, unless it has resources by now.
+    /// Removes a workspace that was made only for an inspection, unless it now has resources.
     pub(super) async fn remove_disposable(&self, workspace: &RemoteWorkspace) {
         let removed = async {
             let server = self.server().await?;

@@ -1,12 +1,12 @@
-//! Which workspaces cts may use (docs/hcp-terraform.md#workspaces).
+//! The workspaces that cts may use (docs/hcp-terraform.md#workspaces).
 
 use std::collections::BTreeSet;
 
 /// The tag by which a workspace belongs to cts.
 pub(crate) const OWN_TAG: &str = "source:cts";
 
-/// The tag of a workspace that was made for an inspection alone. The inspection deletes it, or the next one, if its worker
-/// has died; the first apply takes the tag away.
+/// The tag of a workspace that was made only for an inspection. The inspection deletes the workspace; if its worker has
+/// died, the next inspection does. The first apply removes the tag.
 pub(crate) const INSPECTION_TAG: &str = "cts:inspection";
 
 /// Names of workspaces, and the tags that they have or may have.
@@ -18,17 +18,17 @@ pub struct WorkspaceSettings {
     pub tags: Vec<String>,
     /// If not empty, a workspace needs at least one of these tags.
     pub allowed: Vec<String>,
-    /// A workspace with one of these tags is refused, whatever else it has.
+    /// A workspace with one of these tags is refused, regardless of its other tags.
     pub denied: Vec<String>,
 }
 
-/// The properties of a workspace that decide whether it may be used.
+/// The properties of a workspace that decide whether cts may use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkspaceFacts {
     pub(crate) tags: BTreeSet<String>,
-    /// cts has made it, and it has neither tags nor anything else yet.
+    /// Whether cts has made the workspace, which has neither tags nor other content yet.
     pub(crate) is_just_made: bool,
-    /// As the server names it: `remote`, `agent` or `local`.
+    /// Execution mode as the server names it: `remote`, `agent` or `local`.
     pub(crate) execution_mode: String,
     pub(crate) has_version_control: bool,
     pub(crate) may_queue_runs: bool,
@@ -71,7 +71,7 @@ impl WorkspaceSettings {
         missing.map(str::to_owned).collect()
     }
 
-    /// Whether a workspace that exists may be used. Nothing of it is changed before.
+    /// Whether an existing workspace may be used. Nothing in the workspace is changed before this check.
     pub(crate) fn judge(&self, workspace: &WorkspaceFacts) -> Result<(), WorkspaceRefusal> {
         let tags = &workspace.tags;
         if let Some(tag) = self.denied.iter().find(|tag| tags.contains(*tag)) {
@@ -81,7 +81,7 @@ impl WorkspaceSettings {
         if !tags.contains(OWN_TAG) && !workspace.is_just_made {
             return Err(WorkspaceRefusal::NotOurs);
         }
-        // Tags that cts adds itself count: a workspace that it makes has them from the start.
+        // Tags that cts adds itself count: a workspace that cts makes has them from the start.
         let has = |tag: &String| tags.contains(tag) || self.tags.contains(tag) || tag == OWN_TAG;
         if !self.allowed.is_empty() && !self.allowed.iter().any(has) {
             let allowed = self.allowed.clone();

@@ -12,7 +12,7 @@ use crate::values::is_template;
 /// Time for a connection to be made, TLS included.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long one call is tried. A run whose server stays away longer waits, and says so.
+/// Time for which one call is tried. If the server is unavailable for longer, the run waits, and reports that.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(15);
 
 /// The server, and the workspaces of the tasks there.
@@ -22,7 +22,7 @@ pub struct RemoteSettings {
     pub hostname: String,
     /// Organization that has the workspaces.
     pub organization: String,
-    /// Token of a team or user, or a template that gives it.
+    /// Token of a team or user, or a template that yields the token.
     pub token: SecretString,
     /// Names and tags of the workspaces.
     pub workspaces: WorkspaceSettings,

@@ -1,4 +1,5 @@
-//! Permits to start: few runs begin their remote runs at a time, because each has its whole input in memory.
+//! Permits to start: few runs begin their remote runs at a time, because each run has its whole input in memory while it
+//! begins.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -8,16 +9,16 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::RemoteDriver;
 use super::remote_attempt::RemoteAttempt;
 
-/// Remote runs that begin at a time. With a server that answers within a second they use its limit of 30 requests a
-/// second up.
+/// Most remote runs that begin at a time. If the server answers within a second, these runs use up its limit of 30
+/// requests a second.
 pub(super) const START_PERMITS: usize = 32;
 
-/// The permit of one run to begin; without it, the run does nothing but wait.
+/// The permit of one run to begin; a run without a permit only waits.
 #[derive(Debug, Default)]
 pub(crate) struct StartPermit(Mutex<Option<OwnedSemaphorePermit>>);
 
 impl StartPermit {
-    /// Leaves the permit to another run.
+    /// Gives the permit to another run.
     pub(super) fn release(&self) {
         drop(self.0.lock().take());
     }

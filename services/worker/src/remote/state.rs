@@ -19,7 +19,7 @@ use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
 use crate::attempt::state::mismatch::Mismatch;
 
-/// The states that were found at both places.
+/// The states that were found at the two places.
 struct Seen {
     target: Option<TerraformState>,
     origin: Option<Origin>,
@@ -28,8 +28,8 @@ struct Seen {
 }
 
 impl RemoteAttempt<'_> {
-    /// Verifies that the state in the workspace is the task's, and moves it there if it is elsewhere and this run
-    /// changes something. Returns the number of moves at which that is so.
+    /// Verifies that the state in the workspace belongs to the task. If the state is in another place and this run
+    /// changes something, moves the state there. Returns the number of moves for which that was verified.
     pub(super) async fn verify_state(
         &self,
         server: &Server,
@@ -46,7 +46,7 @@ impl RemoteAttempt<'_> {
         }
         let origin = self.origin(&known);
         if known.known.is_none() && !is_pending && origin.is_none() {
-            // The task takes any state that it finds.
+            // The task accepts any state that it finds.
             return Ok(known.moves);
         }
         let seen = self.read_both(server, reconciled, &known, origin).await?;
@@ -89,7 +89,7 @@ impl RemoteAttempt<'_> {
         }
     }
 
-    /// Reads the state in the workspace, and that at the other place if it matters.
+    /// Reads the state in the workspace, and the state at the other place if it matters.
     async fn read_both(
         &self,
         server: &Server,
@@ -131,7 +131,7 @@ impl RemoteAttempt<'_> {
         Ok(pushed.map_err(|error| self.explained(error, reconciled))?)
     }
 
-    /// A missing right is said with the steps by hand.
+    /// The error of a missing right contains the steps by hand.
     fn explained(&self, error: RemoteError, reconciled: &Reconciled) -> RemoteError {
         if error.is_forbidden() {
             return RemoteError::Unmovable {
@@ -167,7 +167,7 @@ impl RemoteAttempt<'_> {
         refused.await.into()
     }
 
-    /// Logs the move in the log of the run and in that of the worker.
+    /// Logs the move in the log of the run and in the log of the worker.
     fn tell(&self, seen: &Seen, state: &TerraformState, reconciled: &Reconciled) {
         let Some(origin) = &seen.origin else { return };
         let (from, workspace) = origin.named();

@@ -7,6 +7,6 @@ use cts_hcp_terraform::Variable;
 pub(super) struct TargetWorkspace<'a> {
     pub(super) workspace_id: &'a str,
     pub(super) present: &'a [Variable],
-    /// Whether the workspace was made for an inspection alone.
+    /// Whether the workspace was made only for an inspection.
     pub(super) is_disposable: bool,
 }

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 
 use super::target_workspace::TargetWorkspace;
 
-/// By which cts knows the variables that it has made: their description begins so.
+/// Begin of the description by which cts recognises the variables that it made.
 const DESCRIPTION: &str = "managed by cts; edits are replaced";
 
 /// Variables whose last known content is remembered.
@@ -117,7 +117,7 @@ impl WantedVariable {
         }
     }
 
-    /// As a value of one run, if it can be one.
+    /// The variable as a value of one run, if that is possible.
     pub(super) fn of_run(&self) -> Option<RunVariable> {
         let is_possible = self.category == VariableCategory::Terraform && !self.is_sensitive;
         is_possible.then(|| RunVariable {
@@ -126,7 +126,7 @@ impl WantedVariable {
         })
     }
 
-    /// Whether a secret of a workspace is this one, as far as its description says; `None` if it does not.
+    /// Whether a secret of a workspace equals this secret, by the mark in its description; `None` without a mark.
     pub(super) fn is_the_written(&self, there: &Variable, workspace_id: &str) -> Option<bool> {
         let mark = there.description.strip_prefix(DESCRIPTION)?;
         (!mark.is_empty()).then(|| there.description == self.description(workspace_id))
@@ -211,7 +211,7 @@ fn changes<'a>(
     changes
 }
 
-/// Writes the variables of a workspace that differ from the `present` ones.
+/// Writes the variables of a workspace that differ from the `present` variables.
 pub(super) async fn write_variables(
     server: &Server,
     TargetWorkspace {

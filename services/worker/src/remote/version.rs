@@ -20,9 +20,10 @@ pub(crate) struct UnsupportedVersion {
     raised_to: Option<Version>,
 }
 
-/// The version that a workspace has to be changed to; `None` if the workspace keeps its own. `configured` is the version
-/// that the task names, and `may_change` whether a version that is not supported is replaced by the nearest one that is.
-/// A pre-release of a version that is not supported yet is never replaced: its state may be readable by no older one.
+/// The version that a workspace has to be changed to; `None` if the workspace keeps its own version. `configured` is
+/// the version that the task names, and `may_change` whether an unsupported version is replaced by the nearest
+/// supported version. A pre-release of a version that is not supported yet is never replaced: older versions may be
+/// unable to read its state.
 ///
 /// A workspace may have a constraint, or `latest`, in place of a version. Its server decides then, and each run
 /// checks the version itself.

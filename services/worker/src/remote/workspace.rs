@@ -21,16 +21,16 @@ const SOURCE_NAME: &str = "cts";
 pub(super) struct Reconciled {
     pub(super) workspace: Workspace,
     pub(super) place: RemoteWorkspace,
-    /// Whether the workspace was made for an inspection alone, by this attempt or by an earlier one.
+    /// Whether the workspace was made only for an inspection, by this attempt or by an earlier attempt.
     pub(super) is_disposable: bool,
     /// Differences between a plan in this workspace and an apply.
     pub(super) notes: Vec<String>,
 }
 
 impl RemoteDriver {
-    /// Finds or makes the workspace of a task, unless the task was applied in another one. Only settings of the task are changed in one that exists, and nothing
-    /// in one that cts may not use. A run that only plans changes nothing in one that exists; it makes one that goes with
-    /// it.
+    /// Finds or makes the workspace of a task, unless the task was applied in another one. In an existing workspace
+    /// only settings of the task are changed, and nothing if cts may not use the workspace. A run that only plans
+    /// changes nothing in an existing workspace; if it makes a workspace, that workspace is disposable.
     ///
     /// # Cancellation
     /// May be dropped at any time, and called again.
@@ -56,7 +56,7 @@ impl RemoteDriver {
         };
         let is_disposable = is_disposable(&tags) || is_new && !reach.changes();
         if is_disposable && reach.changes() {
-            // From here on it has to stay.
+            // From here on the workspace has to stay.
             server.remove_tags(&workspace.id, &[INSPECTION_TAG]).await?;
         }
         let difference = self.difference(server, &workspace, mode, &wanted)?;
@@ -81,7 +81,7 @@ impl RemoteDriver {
         })
     }
 
-    /// The workspace of a task with its tags, if it exists. Nothing in it is changed.
+    /// The workspace of a task with its tags, if it exists. Nothing in the workspace is changed.
     pub(super) async fn usable(
         &self,
         server: &Server,
@@ -124,7 +124,7 @@ impl RemoteDriver {
             terraform_version: wanted.and_then(|wanted| wanted.terraform_version.clone()),
             structured_run_output_enabled: Some(false),
             source_name: Some(SOURCE_NAME.to_owned()),
-            // With the request itself: a workspace without its tag would not be ours.
+            // The request itself sets the tags: without its tag, the workspace would not count as made by cts.
             tags: self.missing_tags(&BTreeSet::new(), reach),
             ..WorkspaceDraft::default()
         };
@@ -194,7 +194,8 @@ impl RemoteDriver {
         }
     }
 
-    /// Changes the settings of a workspace, with a warning if nobody has chosen its version of Terraform.
+    /// Changes the settings of a workspace. Warns if that replaces its version of Terraform although the task names no
+    /// version.
     async fn update(
         &self,
         server: &Server,
@@ -256,7 +257,7 @@ impl RemoteDriver {
         }))
     }
 
-    /// Tags that a workspace lacks. One that is made for an inspection has a tag more.
+    /// Tags that a workspace lacks. A workspace that is made for an inspection has an additional tag.
     fn missing_tags(&self, present: &BTreeSet<String>, reach: Reach) -> Vec<String> {
         let mut missing = self.settings.workspaces.missing_tags(present);
         if !reach.changes() && !is_disposable(present) {
@@ -306,7 +307,7 @@ fn page(host: &str, organization: &str, workspace: &str) -> String {
     format!("https://{host}/app/{organization}/workspaces/{workspace}")
 }
 
-/// Host of a server, with its port if that is not the usual one.
+/// Host of a server, with its port if that is not the default port.
 pub(super) fn host_of(server: &Server) -> String {
     let address = server.address();
     let host = address.host_str().unwrap_or_default();
@@ -331,7 +332,7 @@ fn note(draft: &WorkspaceDraft) -> String {
     )
 }
 
-/// Whether a workspace with these tags was made for an inspection alone.
+/// Whether these tags are those of a workspace that was made only for an inspection.
 pub(super) fn is_disposable(tags: &BTreeSet<String>) -> bool {
     tags.contains(INSPECTION_TAG)
 }
@@ -353,8 +354,8 @@ fn says_taken(refusal: &cts_hcp_terraform::RefusedCall) -> bool {
     details.any(|detail| detail.detail.contains("taken") || detail.title.contains("taken"))
 }
 
-/// Whether cts has made the workspace, and nothing has been in it. Some servers ignore the tags of a new workspace, and the
-/// worker that made this one may have been lost before it added them.
+/// Whether cts has made the workspace, and the workspace has never had content. Some servers ignore the tags of a new
+/// workspace, and the worker that made this one may have been lost before it added them.
 fn is_just_made(workspace: &Workspace, tags: &BTreeSet<String>) -> bool {
     let relations = &workspace.relationships;
     let content = [

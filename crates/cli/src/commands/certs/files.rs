@@ -19,7 +19,7 @@ pub(super) struct Pair {
 pub(super) enum Layout {
     /// In the directory of the authority, named after the role.
     Flat,
-    /// In a directory of its own, for services that must not see the keys of others.
+    /// In its own directory, for services that must not see the keys of other services.
     PerRole,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), CertsError> {
     made.map_err(|source| failed(directory, source))
 }
 
-/// Writes a whole file, in the place of an earlier one at once.
+/// Writes a whole file, and replaces an earlier file atomically.
 pub(super) fn write(path: &Path, text: &str, kind: Kind) -> Result<(), CertsError> {
     let mode = match kind {
         Kind::Certificate => 0o644,

@@ -18,7 +18,8 @@ pub(super) struct Named {
     pub(super) role: String,
     /// DNS names and IP addresses.
     pub(super) names: Vec<String>,
-    /// Whether the owner is a service, which others call. People have the name of their role alone.
+    /// Whether the owner is a service, which other services call. Certificates of users have only the name of their
+    /// role.
     pub(super) is_service: bool,
 }
 
@@ -34,7 +35,7 @@ impl Named {
 }
 
 /// The names for these roles, or for all of the services and operators. Hosts are of the form `ROLE=NAME`. With `local`
-/// services have the names of the own machine.
+/// services have the names of this machine.
 pub(super) fn of_roles(
     domain: &str,
     roles: &[String],

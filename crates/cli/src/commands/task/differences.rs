@@ -1,4 +1,4 @@
-//! Whether two tasks, as two servers show them, are the same.
+//! Whether two tasks, as shown by two servers, are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const FREE: [&str; 3] = ["variables", "node_meta", "cts_user_defined_meta"];
 /// A member in which two tasks differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Its name with the names of the members around it, as in `condition.services.names`.
+    /// Name of the member with the names of the members around it, as in `condition.services.names`.
     pub(super) member: String,
     /// Value at the source; null if the member is absent.
     pub(super) source: Value,
@@ -84,8 +84,7 @@ fn flatten(
     }
 }
 
-/// Whether the value is the one of an absent member. `regexp` has no such value: an empty one matches every
-/// name.
+/// Whether the value equals that of an absent member. `regexp` has no such value: an empty `regexp` matches every name.
 fn is_default(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,

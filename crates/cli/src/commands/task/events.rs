@@ -69,7 +69,7 @@ fn row(event: &Event, ids: &ShownIds) -> [String; 6] {
     ]
 }
 
-/// The id of its run; empty for a tick that found nothing new, which has none.
+/// The id of the event's run; empty for a tick that found no change, which has no run.
 fn run_of(event: &Event) -> &str {
     let run = event.other.get("run_id").and_then(Value::as_str);
     run.unwrap_or_default()

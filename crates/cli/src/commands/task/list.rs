@@ -12,7 +12,7 @@ use super::state_text;
 use super::table::table;
 use crate::arguments::{ListTasks, Output, TableWidth, TaskColumn};
 
-/// The status or state of a task that came after these were asked for, or whose server does not send states.
+/// Shown for a task that was added after the request for statuses or states, or whose server does not send states.
 const NOT_KNOWN: &str = "unknown";
 
 /// A task with its status and state at one moment.

@@ -11,7 +11,7 @@ use crate::arguments::{Output, QueryOptions, TaskLogs};
 /// Times that a log is followed again without a new line before the rest of it is given up.
 const TRIES: u32 = 10;
 
-/// Runs among which the newest one with a log is looked for.
+/// Number of the newest runs that are searched for a run with a log.
 const NEWEST: u32 = 100;
 
 /// Runs `cts runs logs`.
@@ -44,7 +44,7 @@ pub(super) async fn of_task(
     };
     let runs = client.runs(&newest).await;
     let runs = runs.map_err(|error| failed(session, "list runs", &error))?;
-    // A run that waits, or was withdrawn, has said nothing, unlike the one before it.
+    // A waiting or withdrawn run has no log, unlike the run before it.
     let with_log = |run: &&Run| *follow || run.attempts > 0;
     let run = runs.runs.iter().find(with_log).or(runs.runs.first());
     let Some(run) = run else {
@@ -84,7 +84,7 @@ async fn print(
     }
 }
 
-/// Prints the log after `position`, as far as one answer brings it.
+/// Prints the log after `position`, as far as one answer contains it.
 async fn part(
     session: &mut Session<'_>,
     client: &ApiClient,

@@ -10,7 +10,7 @@ use crate::arguments::TableWidth;
 /// Characters of a whole id.
 const WHOLE: usize = 36;
 
-/// Newest runs among which a beginning is looked for: the most of one answer.
+/// Number of the newest runs that are searched for the beginning of an id: the most that one answer has.
 const NEWEST: u32 = 1000;
 
 /// Runs that an ambiguous beginning names.
@@ -42,7 +42,7 @@ fn newest() -> RunQuery {
     }
 }
 
-/// The run with this id, or the only one whose id begins so.
+/// The run with this id, or the only run whose id begins with this text.
 pub(super) async fn find(
     session: &mut Session<'_>,
     client: &ApiClient,
@@ -65,7 +65,7 @@ pub(super) async fn find(
     }
 }
 
-/// The id of the run with this id, or of the only one whose id begins so. A whole id is taken as it is.
+/// The id of the run with this id, or of the only run whose id begins with this text. A whole id is taken as it is.
 pub(super) async fn run_id(
     session: &mut Session<'_>,
     client: &ApiClient,
@@ -77,7 +77,7 @@ pub(super) async fn run_id(
     Ok(find(session, client, id).await?.id.clone())
 }
 
-/// Whether a text is too short for a whole id.
+/// Whether a text is shorter than a whole id.
 pub(super) fn is_beginning(id: &str) -> bool {
     id.len() < WHOLE
 }

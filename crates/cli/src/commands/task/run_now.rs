@@ -11,8 +11,8 @@ use super::table::sheet;
 use super::watch::Watch;
 use crate::arguments::{self, Output};
 
-/// The API has no call for a run alone: running comes with enabling. So a disabled task is refused here,
-/// for it would stay enabled.
+/// The API has no call for a run alone: running comes with enabling. Therefore a disabled task is refused here, because
+/// it would stay enabled.
 pub(super) async fn run(
     session: &mut Session<'_>,
     options: &arguments::Run,

@@ -1,4 +1,4 @@
-//! `cts runs`: the runs of all tasks, and what one of them did.
+//! `cts runs`: the runs of all tasks, and the details of one run.
 
 use clap::ValueEnum as _;
 use cts_api_client::{CallError, Run, RunQuery};
@@ -120,7 +120,7 @@ fn row(run: &Run, ids: &ShownIds) -> [String; 7] {
     ]
 }
 
-/// From the first attempt to the end.
+/// Time from the first attempt to the end.
 fn took(run: &Run) -> Option<String> {
     Some(duration(moment(run.finished_at)? - moment(run.started_at)?))
 }
@@ -157,7 +157,7 @@ fn counts(counts: ResourceCounts) -> String {
     }
 }
 
-/// All of a run, for people.
+/// All details of a run, for users.
 pub(super) fn summary(run: &Run) -> String {
     let mut entries = vec![
         ("Run", run.id.clone()),
@@ -242,8 +242,8 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     entries.filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Diagnostics in one line each, with the first sentence of the detail; equal ones, as of the instances of one resource,
-/// are counted.
+/// Diagnostics in one line each, with the first sentence of the detail. Equal diagnostics, as of the instances of one
+/// resource, are counted.
 fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
     let mut lines: Vec<(String, usize, String)> = Vec::new();
     for it in diagnostics {

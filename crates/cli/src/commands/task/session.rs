@@ -35,13 +35,13 @@ impl ExitStatus {
 /// How a command explains its failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// As the original: on standard output, with its form of a refusal.
+    /// Like the original: on standard output, with the original's form of a refusal.
     Original(ErrorForm),
-    /// As every cts-only command: on standard error, because standard output belongs to the result.
+    /// Like every cts-only command: on standard error, because standard output belongs to the result.
     Ours,
 }
 
-/// One command at work.
+/// One running command.
 pub(super) struct Session<'a> {
     pub(super) ui: Ui<'a>,
     pub(super) process_env: &'a ProcessEnv,
@@ -78,7 +78,7 @@ impl Session<'_> {
         Err(self.missing(headline, &explanation))
     }
 
-    /// Whether the program was called by its own name, and not by that of the original.
+    /// Whether the program was invoked by its own name, not by the name of the original.
     pub(super) fn is_ours(&self) -> bool {
         self.process_env.program == OURS
     }
@@ -88,7 +88,7 @@ impl Session<'_> {
         help_hint(&format!("{} task {command}", self.process_env.program))
     }
 
-    /// A client for what the options and the environment say.
+    /// A client according to the options and the environment.
     pub(super) fn client(&mut self, options: &ClientOptions) -> Result<ApiClient, ExitStatus> {
         let environment = self.process_env.text_environment();
         let (settings, warnings) = ClientSettings::resolve(&options.into(), &environment);
@@ -149,7 +149,7 @@ impl Session<'_> {
         printed
     }
 
-    /// Reports a call about one task that failed, for a cts-only command that does `what`.
+    /// Reports a failed call about one task, for a cts-only command that does `what`.
     pub(super) fn unanswered(&mut self, what: &str, name: &str, error: &CallError) -> ExitStatus {
         if error.is_not_found() {
             let headline = format!("Error: there is no task '{name}'");

@@ -66,7 +66,7 @@ fn drawn<const COLUMNS: usize>(cells: Vec<[String; COLUMNS]>) -> String {
 pub(super) fn sheet(entries: impl IntoIterator<Item = (&'static str, String)>) -> String {
     let entries: Vec<(&str, String)> = entries.into_iter().collect();
     let names = entries.iter().map(|(name, _)| name.chars().count());
-    // The colon is one more.
+    // The colon takes one more column.
     let widths = [names.max().unwrap_or(0) + 1, 0];
     lines(entries.iter().flat_map(|(name, value)| {
         let mut rest = value

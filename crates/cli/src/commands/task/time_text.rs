@@ -46,7 +46,7 @@ pub(super) fn duration(span: TimeDelta) -> String {
     }
 }
 
-/// Like [`duration`], from a duration of an answer.
+/// Like [`duration`], from a duration in an answer.
 pub(super) fn length(time: prost_types::Duration) -> String {
     let time = TimeDelta::from_std(duration_from_wire(Some(&time)));
     duration(time.unwrap_or(TimeDelta::MAX))

@@ -67,7 +67,7 @@ impl<'a> Ui<'a> {
         self.stderr.explain(INDENT, text);
     }
 
-    /// More about it that has a layout of its own, without a prefix.
+    /// Further text with its own layout, without a prefix.
     pub(super) fn block(&mut self, text: &str) {
         self.stdout.say("", text);
     }
@@ -77,12 +77,12 @@ impl<'a> Ui<'a> {
         self.stderr.say("", text);
     }
 
-    /// The result of a cts-only command, as it is: the caller has made it printable.
+    /// The result of a cts-only command, unchanged: the caller has made it printable.
     pub(super) fn result(&mut self, text: &str) {
         self.stdout.write(text);
     }
 
-    /// Asks and gives the first line of the answer, without its end.
+    /// Asks `question` and returns the first line of the answer, without its end.
     pub(super) async fn ask(&mut self, question: &str) -> Result<String, AskError> {
         self.stdout.write(&format!("{question} "));
         let input = self.input.take().ok_or(AskError::EndOfInput)?;

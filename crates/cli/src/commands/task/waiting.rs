@@ -32,7 +32,7 @@ impl Session<'_> {
                 answer = &mut call => return answer,
                 queue = look => queue,
             };
-            // Another program with this API does not say, and whatever else is wrong shows in the answer.
+            // Other programs with this API do not report a reason, and other problems appear in the answer.
             let reason = queue.ok().and_then(|queue| reason(queue, name));
             if reason.is_some() && reason != said {
                 let text = reason.as_deref().unwrap_or_default();

@@ -9,7 +9,7 @@ use super::session::{Session, pause};
 use super::time_text::with_local_times;
 use crate::arguments::Output;
 
-/// Runs among which the one that was requested is looked for: the newest of its task.
+/// Number of the newest runs of the task that are searched for the requested run.
 const NEWEST: u32 = 10;
 
 /// Times that a log is followed again without a new line before the rest of it is given up.
@@ -101,8 +101,8 @@ impl<'c> Watch<'c> {
         Ok(Some(run))
     }
 
-    /// Shows the log of the run to its end. If it breaks off, as when its gateway ends, it is followed again
-    /// after the last line that was shown.
+    /// Shows the log of the run to its end. If the log breaks off, for example when its gateway ends, it is followed
+    /// again after the last line that was shown.
     async fn finish_log(
         &mut self,
         session: &mut Session<'_>,

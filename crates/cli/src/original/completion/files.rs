@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::arguments::is_configuration_file;
 
-/// Which files are wanted. Directories always are: the way may lead through them.
+/// The wanted files. Directories are always included: the path may lead through them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Files of configuration.
@@ -16,8 +16,8 @@ pub(super) enum Kind {
     Any,
 }
 
-/// The entries of the directory that `word` is in; directories end with `/`. Hidden ones only if the word
-/// has the dot.
+/// The entries of the directory that `word` is in; directories end with `/`. Hidden entries are included only if the
+/// word has the dot.
 pub(super) fn candidates(kind: Kind, word: &str, current_dir: &Path) -> Vec<String> {
     let (directory, beginning) = match word.rfind('/') {
         Some(slash) => word.split_at(slash + 1),

@@ -3,9 +3,9 @@
 /// Its words up to the cursor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// The complete words behind the program.
+    /// The complete words after the program.
     pub(super) words: Vec<&'a str>,
-    /// The word at the cursor, as far as it is there; may be empty.
+    /// The word before the cursor; may be empty.
     pub(super) last: &'a str,
 }
 

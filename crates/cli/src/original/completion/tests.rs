@@ -15,7 +15,7 @@ use super::answer;
 
 fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv {
     let mut environment = BTreeMap::from([(OsString::from("COMP_LINE"), line.into())]);
-    // Nothing listens at this address.
+    // No server listens at this address.
     environment.insert("CTS_ADDRESS".into(), "http://127.0.0.1:1".into());
     environment.extend(point.map(|point| (OsString::from("COMP_POINT"), point.into())));
     ProcessEnv {

@@ -13,7 +13,7 @@ const INDENT: &str = "    ";
 /// Default of a switch.
 const OFF: &str = "false";
 
-/// One line each: name and what it is for.
+/// One line for each command: its name and purpose.
 pub(super) fn commands(group: &Command) -> String {
     let mut rows: Vec<(&str, String)> = group
         .get_subcommands()

@@ -1,7 +1,7 @@
 //! `cts config apply`: puts a configuration in force, in the database itself. Any leader brings it into the tasks.
 //!
-//! The command opens the database itself: a second process then writes to a SQLite file for that moment, which does
-//! not count as another use of the file (`attach`). Without a leader the next one brings the configuration into the
+//! The command opens the database itself: for that moment a second process writes to a SQLite file, which does not
+//! count as another use of the file (`attach`). Without a leader the next leader brings the configuration into the
 //! tasks.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::commands::migrate::Source;
 use crate::failure::Failure;
 use crate::services::settings::{Shape, declared};
 
-/// Workers that have been silent for longer say nothing about the shape.
+/// Workers that have been silent for longer do not count for the shape.
 const WORKERS_SEEN: Duration = Duration::from_hours(1);
 
 /// Runs the command and returns the exit code. May be run while cts works.
@@ -118,7 +118,7 @@ async fn put_in_force(
     Ok(0)
 }
 
-/// Whether modules go to workers as bundles: as the workers say, or else what is in force.
+/// Whether modules go to workers as bundles: as the workers report, or else as in the configuration in force.
 async fn shape(
     store: &dyn Store,
     config: &Config,
@@ -155,7 +155,7 @@ fn is_local(task: &TaskSpec) -> bool {
     std::path::Path::new(&task.definition.module_source).is_absolute()
 }
 
-/// Refuses modules that cannot be packed, or that have changed since they were compared.
+/// Refuses modules that cannot be packed, or that have changed since the comparison.
 fn require_modules(compared: &[TaskSpec], packed: &[TaskSpec]) -> Result<(), Failure> {
     for (compared, packed) in compared.iter().zip(packed) {
         let (before, now) = (&compared.definition, &packed.definition);

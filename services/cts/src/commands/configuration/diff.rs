@@ -1,4 +1,4 @@
-//! `cts config diff`: how the tasks of a configuration differ from the stored ones, read from the database
+//! `cts config diff`: differences between the tasks of a configuration and the stored tasks, read from the database
 //! itself.
 
 mod compare;
@@ -15,7 +15,7 @@ pub(super) use self::show::text;
 use crate::commands::migrate::{Source, source};
 use crate::failure::Failure;
 
-/// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
+/// Runs the command and returns the exit code. Changes nothing, so it may run while cts works.
 pub(super) async fn run(diff: &Diff, process_env: &ProcessEnv) -> Result<u8, Failure> {
     if diff.configuration.paths.is_empty() {
         return Ok(CommandError::NoConfiguration.report());
@@ -32,7 +32,7 @@ pub(super) async fn run(diff: &Diff, process_env: &ProcessEnv) -> Result<u8, Fai
     })
 }
 
-/// The store that is named, or else that of the configuration. A file must be there.
+/// Returns the named store, or else the store of the configuration. A file must exist.
 pub(super) fn place(
     config: &Config,
     store: Option<&str>,
@@ -41,7 +41,7 @@ pub(super) fn place(
     source(store, Some(Source::configured(config)?), process_env)?.existing()
 }
 
-/// With `prune`, tasks of the API that the configuration does not name are to go.
+/// With `prune`, tasks of the API that the configuration does not name are deleted.
 pub(super) async fn compare(
     config: &Config,
     place: &Source,

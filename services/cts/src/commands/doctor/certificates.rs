@@ -1,4 +1,4 @@
-//! Certificates of cts, and of the authorities that it trusts: whether they can be used, and until when.
+//! Certificates of cts, and of the authorities that it trusts: whether they are valid, and until when.
 
 use std::path::{Path, PathBuf};
 
@@ -107,7 +107,7 @@ fn of_client(tls: &ClientTls) -> Files {
     }
 }
 
-/// Each certificate that ends soon, else the one that ends first.
+/// Findings for the certificates that end soon, or else for the certificate that ends first.
 fn judge(block: &str, mut lives: Vec<Validity>, now: DateTime<Utc>) -> Vec<Finding> {
     lives.sort_by_key(|life| life.end);
     let judged = lives.iter().map(|life| judge_one(block, life, now));

@@ -1,4 +1,4 @@
-//! The clock of another machine, compared with the one of this machine.
+//! The clock of another machine, compared with the clock of this machine.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

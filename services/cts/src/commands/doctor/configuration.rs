@@ -1,4 +1,4 @@
-//! The configuration itself, and the files that it is in.
+//! The configuration itself, and its files.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub(super) fn modules(loaded: &Loaded) -> Vec<Finding> {
     problems.map(finding).collect()
 }
 
-/// The findings about a configuration that cannot be used. Nothing else is checked then.
+/// The findings about a configuration that cannot be used. No other check runs then.
 pub(super) fn refused(error: &ConfigError) -> Finding {
     let report = match error {
         ConfigError::Problems(report) => report,
@@ -71,7 +71,7 @@ fn shown(problem: &Problem) -> String {
     }
 }
 
-/// Settings that are not safe, as the service says them at its start.
+/// Unsafe settings, as the service reports them at its start.
 pub(super) fn settings(subject: Subject<'_>) -> Vec<Finding> {
     let remedy = "see docs/configuration.md#what-is-not-safe";
     let found = of_settings(subject.uses, subject.config).into_iter();

@@ -91,7 +91,7 @@ pub(super) async fn version(subject: Subject<'_>) -> Vec<Finding> {
     }]
 }
 
-/// Whether Consul takes the key of a state. Without such a state the answer is the same.
+/// Whether Consul answers for the key of a state. The answer is the same if that state does not exist.
 pub(super) async fn keys(subject: Subject<'_>) -> Vec<Finding> {
     let states = subject.needs.states.then(|| asked(subject)).flatten();
     let task = TaskName::new("cts-doctor").ok();
@@ -115,7 +115,7 @@ pub(super) async fn keys(subject: Subject<'_>) -> Vec<Finding> {
     }
 }
 
-/// Whether Consul knows the token, and until when.
+/// Whether Consul accepts the token, and its expiry.
 pub(super) async fn token(subject: Subject<'_>) -> Vec<Finding> {
     let Some(client) = asked(subject) else {
         return Vec::new();

@@ -18,7 +18,7 @@ const REPLICATION: &str = "database replication";
 const TLS: &str = "database tls";
 const CLOCK: &str = "clock of database";
 
-/// Connections of one process besides those for the work: hints and the leadership.
+/// Connections of one process in addition to the connections for its work: hints and the leadership.
 const FURTHER_CONNECTIONS: u32 = 3;
 
 /// Checks the database that the service uses.

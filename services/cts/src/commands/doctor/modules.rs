@@ -1,4 +1,4 @@
-//! The modules of tasks: local ones are packed as for a worker, sources of others are judged by their text.
+//! The modules of tasks: local modules are packed as for a worker, other sources are judged by their text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

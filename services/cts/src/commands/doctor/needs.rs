@@ -33,7 +33,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// Needs of one service, else of all that the configuration concerns.
+    /// Needs of one service, or of all services that the configuration concerns.
     pub(super) fn of(role: Option<ServiceRole>, config: &Config) -> Self {
         let is = |one: ServiceRole| role.is_none_or(|role| role == one);
         let alone = role.is_some();

@@ -1,4 +1,4 @@
-//! The other services that this one calls: reach, health and clock.
+//! The other services that this service calls: reach, health and clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const SCHEDULERS: &str = "schedulers";
 const WATCHERS: &str = "watchers";
 const CLOCK: &str = "clock of scheduler";
 
-/// Time for an answer, less than that of the whole check.
+/// Time for an answer, less than the time of the whole check.
 const LIMIT: Duration = Duration::from_secs(4);
 
 /// Time for the answer of a scheduler that has just answered.
@@ -102,8 +102,8 @@ async fn checked(peers: &Peers) -> Arc<[PeerCondition]> {
     checked.unwrap_or_else(|_elapsed| peers.conditions())
 }
 
-/// Judges a replica. `refused` is the reason why it is not accepted if its role is required; `serves` whether any
-/// replica serves.
+/// Judges a replica. `refused` is the reason why the replica is not accepted if its role is required; `serves` whether
+/// any replica serves.
 fn judge(
     check: &'static str,
     peer: &PeerCondition,

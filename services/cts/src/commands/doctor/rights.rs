@@ -15,7 +15,7 @@ const RIGHTS: &str = "consul rights";
 /// Granted rights that are listed by themselves.
 const LISTED: usize = 10;
 
-/// Asks for all rights that the service needs.
+/// Requests all rights that the service needs.
 pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     let Some(client) = asked(subject) else {
         return Vec::new();
@@ -88,7 +88,7 @@ const fn effect(right: &Right) -> &'static str {
     }
 }
 
-/// All rights, each once. `node` is the name of the agent's node, if it is known.
+/// All rights, without repetition. `node` is the name of the agent's node, if it is known.
 fn needed(subject: Subject<'_>, node: Option<String>) -> Vec<Right> {
     let mut rights = Vec::new();
     if subject.needs.views {

@@ -1,4 +1,4 @@
-//! The states of tasks: whether one was written after the last apply that the database knows, as after a restore of the
+//! The states of tasks: whether a state was written after the last apply in the database, as after a restore of the
 //! database (docs/operations.md#after-a-restore).
 
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     }
 }
 
-/// The states that the database knows.
+/// The states in the database.
 async fn known(subject: Subject<'_>) -> Result<Vec<AppliedState>, StoreError> {
     if let Some(database) = &subject.config.database {
         return match database::settings(database) {
@@ -127,7 +127,7 @@ async fn compare(
     findings
 }
 
-/// The state of a task in the backend, if there is one that can be read.
+/// Reads the state of a task in the backend, if the state exists and can be read.
 async fn read(
     subject: Subject<'_>,
     backend: &Backend,

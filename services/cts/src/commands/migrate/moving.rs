@@ -21,8 +21,8 @@ const PROGRESS: Duration = Duration::from_millis(500);
 
 /// Moves the content of the file, or reports the content that would be moved.
 ///
-/// Nothing else may use the file during the move, which its directory's lock guarantees. The database must be
-/// empty; everything that is written to it but the schema is one transaction.
+/// No other process may use the file during the move, which the lock of its directory guarantees. The database must be
+/// empty; everything that is written to the database except the schema is one transaction.
 pub(super) async fn run(
     file: &Path,
     boot: Option<&str>,
@@ -53,7 +53,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// The file, which must be there: neither it nor its directory is made here.
+/// The file, which must exist: neither the file nor its directory is made here.
 pub(super) fn existing(file: &Path) -> Result<PathBuf, Failure> {
     let failed = |source| Failure::Path {
         path: file.to_owned(),

@@ -1,4 +1,4 @@
-//! Where a store is, as the command line, the configuration and the environment say.
+//! The place of a store, by the command line, the configuration and the environment.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -50,7 +50,8 @@ impl Source {
 }
 
 impl Source {
-    /// The existing store that the options of a command name, else that of the configuration or the environment.
+    /// The existing store that the options of a command name, or else the store of the configuration or the
+    /// environment.
     pub(crate) fn named(place: &StorePlace, process_env: &ProcessEnv) -> Result<Self, Failure> {
         let configured = if place.configuration.paths.is_empty() {
             None
@@ -61,7 +62,7 @@ impl Source {
         source(place.store.as_deref(), configured, process_env)?.existing()
     }
 
-    /// Uses the store beside a running cts, and closes it afterwards.
+    /// Uses the store in parallel with a running cts, and closes it afterwards.
     pub(crate) async fn attached<T>(
         self,
         process_env: &ProcessEnv,
@@ -84,7 +85,7 @@ impl Source {
     }
 }
 
-/// The store named with `--store`, else the configured one, else the one of the environment.
+/// The store named with `--store`, else the configured store, else the store of the environment.
 pub(crate) fn source(
     named: Option<&str>,
     configured: Option<Source>,
@@ -100,8 +101,8 @@ pub(crate) fn source(
     }
 }
 
-/// The database that is brought up to date, or written to: `--to`, else that of the configuration, else the one
-/// of the environment alone. A configuration may use a file.
+/// The database to migrate or to write to: `--to`, else the database of the configuration, else the database of the
+/// environment. A configuration may use a file.
 pub(super) fn target(command: &Migrate, process_env: &ProcessEnv) -> Result<Source, Failure> {
     let configured = if command.configuration.paths.is_empty() {
         None
@@ -128,7 +129,7 @@ fn server(url: SecretString) -> Source {
     })
 }
 
-/// The path of `--from`; relative ones are relative to the current directory.
+/// The path of `--from`; a relative path is relative to the current directory.
 pub(super) fn file(from: &str, process_env: &ProcessEnv) -> Result<PathBuf, PlaceError> {
     match from.strip_prefix("sqlite:") {
         Some(path) if !path.is_empty() => Ok(process_env.current_dir.join(path)),

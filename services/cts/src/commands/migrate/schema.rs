@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Applies what is missing, or only reports it.
+/// Applies the missing migrations, or only reports them.
 pub(super) async fn bring_up_to_date(
     settings: &Settings,
     dry_run: bool,

@@ -1,4 +1,4 @@
-//! How a pass shows itself: on a terminal one moving line per task at work, elsewhere log lines.
+//! Display of a pass: on a terminal one moving line per active task, otherwise log lines.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::terminal::ProgressLines;
 /// How often a line at work moves.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Where progress goes.
+/// The output of progress.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// A terminal; lines move.
     Terminal(Terminal),
-    /// Something that keeps what it gets; the log has a line for each end.
+    /// Output without moving lines; the log has a line for each end.
     Plain,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct EndedTask<'a> {
 }
 
 impl Progress {
-    /// For a terminal whose log is written through [`ProgressLines::writer`], so that neither overwrites
-    /// the other.
+    /// For a terminal whose log is written through [`ProgressLines::writer`], so that log and moving lines do not
+    /// overwrite each other.
     pub(crate) fn terminal<'a>(
         lines: &ProgressLines,
         tasks: impl Iterator<Item = &'a str>,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Where a task is in the pass.
+/// Stage of a task in the pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// For the first answers of Consul.
+    /// Waits for the first answers of Consul.
     Waiting,
-    /// For a free slot of the worker.
+    /// Waits for a free slot of the worker.
     Queued,
     /// Terraform is at work, since this time after the start of the pass.
     Running(Duration),
@@ -33,7 +33,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Whether the task went through well.
+    /// Whether the task was successful.
     pub(crate) const fn is_success(&self) -> bool {
         matches!(self, Self::Applied | Self::Planned { .. })
     }
@@ -67,7 +67,7 @@ impl Counts {
     }
 }
 
-/// The tasks of a pass, each with the one run that is its part of it.
+/// The tasks of a pass, each with its run in this pass.
 #[derive(Debug)]
 pub(crate) struct Tally {
     tasks: BTreeMap<String, Entry>,
@@ -108,8 +108,8 @@ impl Tally {
         }
     }
 
-    /// A run has come to a stage. Returns whether it counts: runs that were not requested, such as runs of an
-    /// earlier life of this store, do not.
+    /// A run has come to a stage. Returns whether the stage counts: runs that were not requested, such as runs of an
+    /// earlier life of this store, do not count.
     pub(crate) fn moved(&mut self, task: &str, run: &str, stage: Stage) -> bool {
         let Some(entry) = self.tasks.get_mut(task) else {
             return false;
@@ -176,7 +176,7 @@ impl Tally {
         self.tasks.len()
     }
 
-    /// Whether every task is through.
+    /// Whether every task has ended.
     pub(crate) fn is_done(&self) -> bool {
         self.counts().ended() == self.len()
     }

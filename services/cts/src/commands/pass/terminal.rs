@@ -9,8 +9,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 pub(crate) struct ProgressLines(MultiProgress);
 
 impl ProgressLines {
-    /// The lines of standard error, if it is a terminal on which lines can move; a dumb one would show none
-    /// of them.
+    /// The lines of standard error, if it is a terminal on which lines can move; a dumb terminal would show no lines.
     pub(crate) fn of_standard_error() -> Option<Self> {
         if !io::stderr().is_terminal() {
             return None;
@@ -19,7 +18,7 @@ impl ProgressLines {
         (!lines.is_hidden()).then_some(Self(lines))
     }
 
-    /// Standard error for writers of whole lines between the moving ones, such as the log.
+    /// Standard error for writers of whole lines between the moving lines, such as the log.
     pub(crate) fn writer(&self) -> impl Write + Send + 'static {
         Between(self.clone())
     }

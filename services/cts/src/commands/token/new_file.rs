@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A new file that only its owner can read. It is removed again unless it was written.
+/// A new file that only its owner can read. The file is removed again unless it was written.
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,
@@ -16,7 +16,7 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Makes the file; one that exists, also as a link, is refused.
+    /// Creates the file; an existing file or link is refused.
     pub(super) fn make(path: &Path) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);

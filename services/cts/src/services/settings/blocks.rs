@@ -1,4 +1,4 @@
-//! The blocks of the configuration of which workers report digests (docs/configuration.md#settings-of-the-workers).
+//! The blocks of the configuration whose digests workers report (docs/configuration.md#settings-of-the-workers).
 
 use cts_config::Config;
 use cts_core::settings::{BACKEND_BLOCK, SettingsBlocks, provider_block, required_provider};

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::blocks::settings_blocks;
 use super::{Shape, client_files, server_name, takes_bundles, webhook};
 
-/// Remote runs that a worker follows at a time, unless `worker.slots` says otherwise.
+/// Most remote runs that a worker follows at a time, unless `worker.slots` is set.
 const REMOTE_RUNS: usize = 500;
 
 /// Time before a state that seems lost or older is read once more.
@@ -107,8 +107,8 @@ pub(crate) fn worker(
     }
 }
 
-/// An id that no other process has. It begins with the `id` of the file, by which an operator knows the worker, unless
-/// that says no more than the machine or is not a plain word.
+/// An id that is unique to this process. It begins with the `id` of the file, which an operator recognises, unless that
+/// is only the name of the machine or is not a plain word.
 fn random_id(id: &str, hostname: &str) -> WorkerId {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let is_name = !id.is_empty() && id.chars().all(is_plain) && id != format!("cts-{hostname}");
@@ -123,7 +123,7 @@ fn random_registration() -> Registration {
     Registration::new(*random.as_bytes())
 }
 
-/// Environment by which Terraform exports spans of its own; empty unless that is configured. The headers of the exporter
+/// Environment by which Terraform exports its own spans; empty unless that is configured. The headers of the exporter
 /// stay here, because they may be secrets.
 fn tracing_environment(config: &Config) -> Vec<(String, String)> {
     let telemetry = &config.telemetry;
@@ -184,9 +184,8 @@ pub(crate) fn remote(config: &Config) -> Option<RemoteSettings> {
     })
 }
 
-/// The environment of Terraform: variables of this process, and settings for memory where those set none.
-/// With a database, Terraform does not get the password that the driver of the database takes from the
-/// environment.
+/// The environment of Terraform: variables of this process, and settings for memory if the variables set none. With a
+/// database, Terraform does not get the password that the driver of the database takes from the environment.
 fn inherited_environment(
     config: &Config,
     process_env: &ProcessEnv,

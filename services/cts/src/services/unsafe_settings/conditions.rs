@@ -92,7 +92,7 @@ pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     found
 }
 
-/// Whether the API is behind proxies that are named one by one, which may end TLS.
+/// Whether the API is behind proxies that are listed individually, which may end TLS.
 fn is_behind_a_proxy(config: &Config) -> bool {
     let proxies = &config.gateway.trusted_proxies;
     !proxies.is_empty()
@@ -134,9 +134,9 @@ pub(super) mod tests {
         "gateway --bind-address 127.0.0.1",
     ];
     const STARTS: [usize; 5] = [0, 1, 2, 3, 4];
-    /// All that offer the API beyond this machine.
+    /// Commands that offer the API beyond this machine.
     const OPEN_API: [usize; 4] = [0, 3, 4, 8];
-    /// All that other processes can call by gRPC.
+    /// Commands whose services other processes can call by gRPC.
     const GRPC: [usize; 7] = [3, 4, 5, 6, 7, 8, 9];
 
     pub(in crate::services::unsafe_settings) fn config_at(directory: &Path, text: &str) -> Config {
@@ -163,7 +163,7 @@ pub(super) mod tests {
         Uses::of(Service::of_command(&command, config), config)
     }
 
-    /// The numbers of the commands that say a sentence with this text.
+    /// The numbers of the commands that report a sentence with this text.
     fn sayers(config: &Config, text: &str) -> Vec<usize> {
         let says = |command: &str| {
             let found = of_settings(uses(command, config), config);

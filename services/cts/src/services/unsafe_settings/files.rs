@@ -25,7 +25,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     others.chain(keys).chain(variables).collect()
 }
 
-/// The files of the configuration at `paths`, and those with its secrets, that other users can read.
+/// The files of the configuration at `paths`, and the files with its secrets, that other users can read.
 pub(crate) fn open_secret_files(
     paths: impl IntoIterator<Item = PathBuf>,
     config: &Config,
@@ -50,7 +50,7 @@ fn open_files(files: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     open
 }
 
-/// A warning of the files of the configuration at `paths`, and of those with its secrets, that other users can read.
+/// A warning about files of the configuration at `paths`, and files with its secrets, that other users can read.
 pub(super) fn of_files(
     paths: impl IntoIterator<Item = PathBuf>,
     config: &Config,

@@ -1,4 +1,4 @@
-//! What a service uses, as far as its settings can be unsafe.
+//! Dependencies and listeners of a service, as far as its settings can be unsafe.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -8,7 +8,7 @@ use cts_core::access;
 
 use crate::listeners;
 
-/// Where a service listens, by its options and `services.listen`.
+/// Listening addresses of a service, by its options and `services.listen`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Listeners {
     /// The API.
@@ -17,7 +17,7 @@ struct Listeners {
     grpc: Option<SocketAddr>,
 }
 
-/// A service as its command and options name it, at its start and in the checks before it.
+/// A service as named by its command and options, at its start and in the checks before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Service {
     /// `None` for all services in one process.
@@ -65,7 +65,7 @@ impl Service {
         self.listeners.grpc
     }
 
-    /// The role that its callers expect of it as a server; `None` if nothing calls it by gRPC.
+    /// The role that callers of the service expect in its certificate; `None` if the service has no callers by gRPC.
     pub(crate) fn server_role(self) -> Option<access::ServiceRole> {
         match self.role {
             // Commands call it as a scheduler.
@@ -88,7 +88,7 @@ pub(crate) struct Uses {
     pub(crate) vault: bool,
     pub(crate) database: bool,
     pub(crate) terraform: bool,
-    /// It talks with other services, or with their clients, over the network.
+    /// The service communicates with other services, or with their clients, over the network.
     pub(crate) services: bool,
     /// Other processes can call the service by gRPC.
     pub(crate) grpc: bool,
@@ -117,13 +117,13 @@ impl Uses {
     }
 }
 
-/// Where the API listens by these options; by default on every address of the host.
+/// Listening address of the API by these options; by default every address of the host.
 fn api_address(options: &ApiAddress) -> IpAddr {
     let all = Ipv4Addr::UNSPECIFIED.into();
     options.bind_address.unwrap_or(all)
 }
 
-/// Whether others reach what listens on this address.
+/// Whether other machines can reach this address.
 pub(super) fn is_reachable(address: IpAddr) -> bool {
     !address.to_canonical().is_loopback()
 }

@@ -1,4 +1,4 @@
-//! Answers of the API while the scheduler behind it cannot begin.
+//! Answers of the API while its scheduler cannot begin.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -24,7 +24,7 @@ use super::Api;
 use crate::failure::Failure;
 use crate::services::wiring::{self, Schedulers};
 
-/// The API without a scheduler: its health says the reason, and everything else is unavailable.
+/// The API without a scheduler: its health reports the reason, and all other endpoints are unavailable.
 pub(super) struct StandIn {
     reason: watch::Sender<String>,
     parts: Tasks,

@@ -26,7 +26,7 @@ pub(super) fn current_state(name: i32) -> CurrentState {
     }
 }
 
-/// Tasks in every state, and one of a scheduler that does not send states.
+/// Tasks in every state, and a task of a scheduler that does not send states.
 pub(super) fn current_states() -> Vec<NamedState> {
     let task_name = task_state().task_name;
     let named = |state| NamedState {

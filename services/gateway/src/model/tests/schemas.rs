@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::examples;
 use crate::request::document::DOCUMENT;
 
-/// Word for a value that only newer schedulers know: it may be in a document, and need not be.
+/// Word for a value that only newer schedulers know: documents may contain it, and need not.
 const NEWER: &str = "unknown";
 
 /// Values of one schema, from all places of all examples.

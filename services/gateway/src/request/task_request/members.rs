@@ -1,4 +1,4 @@
-//! The task object of requests after it was checked against the schema, and what it declares.
+//! The task object of requests after the check against the schema, and its declaration.
 
 use std::collections::BTreeMap;
 

@@ -160,7 +160,7 @@ fn rejects_file_only_settings_in_requests() {
                                   "cts_user_defined_meta": {}}});
     let services = json!({"names": ["web"], "declared": declared});
     for member in ["condition", "module_input"] {
-        // Whether the schema refuses it or it is dropped, no task has it.
+        // Refused by the schema or dropped: the task never has the value.
         let Ok(request) = task(&with(member, json!({"services": services}))) else {
             continue;
         };

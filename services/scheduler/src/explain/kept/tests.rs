@@ -1,4 +1,4 @@
-//! Kept states are those that would be made anew, after any changes.
+//! After any changes, kept states equal rebuilt states.
 
 use chrono::TimeDelta;
 use cts_core::runs::RunKind;
@@ -33,7 +33,7 @@ impl Dice {
     }
 }
 
-/// What a store would have.
+/// Content of a store.
 struct Truth {
     dice: Dice,
     now: DateTime<Utc>,
@@ -135,7 +135,7 @@ impl Truth {
         }
     }
 
-    /// Changes something, and returns the task that is told to have changed.
+    /// Changes something, and returns the task that is reported as changed.
     fn change(&mut self) -> Option<TaskName> {
         let name = self.name();
         match self.dice.below(9) {
@@ -224,7 +224,7 @@ fn kept_states_are_those_that_would_be_made_anew() {
         for step in 0..300 {
             let changes = 1 + truth.dice.below(4);
             let changed: Vec<_> = (0..changes).filter_map(|_| truth.change()).collect();
-            // What was changed and removed at once is left out by a store.
+            // A store leaves out tasks that were changed and removed since the last read.
             let changed: Vec<_> = changed
                 .into_iter()
                 .filter(|name| truth.tasks.contains_key(name))

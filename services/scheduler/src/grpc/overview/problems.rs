@@ -1,4 +1,4 @@
-//! Problems of the overview. Each text ends with a next step, unless the problem is that of a task: `cts task explain` has
+//! Problems of the overview. Each text ends with a next step, except problems of single tasks: `cts task explain` has
 //! the steps of a task.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::CurrentState;
 use cts_rpc::{PeerCondition, convert};
 
-/// Problems that are not those of one task.
+/// Problems of the whole cluster.
 pub(super) fn of_cluster(
     members: &[proto::OverviewMember],
     workers: &[proto::OverviewWorker],

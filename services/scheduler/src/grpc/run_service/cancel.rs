@@ -23,7 +23,7 @@ const POLL: Duration = Duration::from_secs(5);
 const NOTED_WITHIN: Duration = Duration::from_secs(15);
 
 impl RunEndpoint {
-    /// Waits until the run of a lease has another order than the one the caller has, or the time is up.
+    /// Waits until the order for the leased run differs from the caller's, or the time is up.
     pub(super) async fn await_order(
         &self,
         request: Request<proto::AwaitCancelRequest>,
@@ -104,7 +104,7 @@ impl RunEndpoint {
         })
     }
 
-    /// What the end of a run waits for whose remote run is to be ended, for people.
+    /// Returns the reason why the end of a run waits for its remote run, as a text for users.
     pub(super) async fn ending(&self, run: &RunRecord) -> Result<Option<String>, StoreError> {
         let workers = self.store.workers(FORGOTTEN_AFTER).await?;
         let candidates = workers.iter().map(|worker| worker.candidate(None));

@@ -54,7 +54,7 @@ impl RunEndpoint {
         let completed = self.store.complete(completion.clone()).await.or_status()?;
         let record = self.spans.of_run(completion.run).await;
         let trace = record.as_ref().and_then(|record| record.trace.as_ref());
-        // A pass ends with what its followers see, and the lines of its runs stand before its own.
+        // A pass ends when its followers see the last run, so the lines of its runs are logged before.
         self.spans.log_span(completion.run, trace).in_scope(|| {
             logging::log_failed_apply(&completion, &completed);
             self.log_end(&completion, &completed);
@@ -63,7 +63,7 @@ impl RunEndpoint {
         if completed.tasks_changed {
             self.notifier.tasks_changed();
         }
-        // A run that is running after its attempt waits for a worker that ends its remote run.
+        // A run that is still running after its attempt waits for a worker that ends its remote run.
         if completed.next_due.is_some() || completed.status == RunStatus::Running {
             self.notifier.queue_changed();
         }
@@ -83,7 +83,7 @@ impl RunEndpoint {
         Ok(proto::CompleteRunResponse { status, keep_trace })
     }
 
-    /// Announces that an attempt has ended, and its run if that has ended too.
+    /// Announces that an attempt has ended, and its run if the run has ended, too.
     pub(super) fn tell_end(&self, run: RunId, completed: &Completed) {
         let Completed {
             task, kind, status, ..

@@ -18,7 +18,7 @@ pub(super) struct Granted {
 type Grant = oneshot::Sender<Result<Option<Granted>, StoreError>>;
 
 impl RunEndpoint {
-    /// Acquires for a caller. If that one has gone in the meantime, its run goes back to the queue.
+    /// Acquires for a caller. If the caller disconnects, its run goes back to the queue.
     pub(super) async fn grant(self, claim: Claim, deadline: Instant, mut caller: Grant) {
         let result = tokio::select! {
             result = self.acquire(&claim, deadline) => result,
@@ -62,7 +62,7 @@ impl RunEndpoint {
         }
     }
 
-    /// Polls the queue, woken by hints, until it gets a run, the time is up or the worker drains.
+    /// Polls the queue, woken by hints, until a run is leased, the time is up or the worker drains.
     async fn acquire(
         &self,
         claim: &Claim,

@@ -74,7 +74,7 @@ impl RunEndpoint {
             }
         }
         let endpoint = self.clone();
-        // One at a time: each may be large.
+        // Contents are read one by one, because each may be large.
         let contents = stream::iter(hashes).then(move |hash| {
             let endpoint = endpoint.clone();
             async move { endpoint.content(&hash).await }
@@ -106,7 +106,7 @@ impl RunEndpoint {
     }
 }
 
-/// The lease is for another input.
+/// The lease belongs to another input.
 pub(crate) fn not_of_lease(held: &Held) -> Status {
     Status::permission_denied(format!("this is not of the input of run {}", held.run))
 }

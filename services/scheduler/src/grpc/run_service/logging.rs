@@ -9,7 +9,7 @@ use super::RunEndpoint;
 use crate::mode::Mode;
 
 impl RunEndpoint {
-    /// Logs that an attempt begins. One that repeats a failed attempt was announced when that failed.
+    /// Logs that an attempt begins. The repetition of a failed attempt was announced when that attempt failed.
     pub(super) fn log_begin(&self, lease: &Lease) {
         let Lease {
             run, task, holder, ..
@@ -44,7 +44,7 @@ impl RunEndpoint {
         let changes = changes.map(|changes| changes.to_string());
         let took = summary.map(|summary| summary.phases.total());
         let took = took.map(whole_milliseconds).map(tracing::field::debug);
-        // A pass has one attempt, and its log is all that its caller reads.
+        // A pass makes one attempt, and its caller reads only its log.
         let brief = |error: &str| match self.mode {
             Mode::OnRequest => error.to_owned(),
             Mode::Daemon => brief_error(error),
@@ -107,7 +107,7 @@ impl RunEndpoint {
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure.map_or("", |failure| &failure.error);
                 let error = format!("could not apply changes for task {task}: {}", brief(error));
-                // A pass ends before the retry, which is that of the next start.
+                // A pass ends before the retry: the next start retries.
                 let retry_after = completed.next_due.filter(|_| self.mode == Mode::Daemon);
                 let retry_after = retry_after.map(tracing::field::debug);
                 tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, retry_after, code, "error running task");
@@ -166,7 +166,7 @@ fn code(completion: &Completion) -> Option<&str> {
     completion.details.as_ref()?.summary.error_code.as_deref()
 }
 
-/// Whether Terraform was not begun, because the module lacks a variable of its condition.
+/// Whether Terraform was not started because the module lacks a variable of its condition.
 fn lacks_variable(task: &TaskName, error: &str) -> bool {
     error.contains(&format!("module for task \"{task}\" is missing the"))
 }

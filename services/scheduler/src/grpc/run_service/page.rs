@@ -11,13 +11,13 @@ use tonic::Status;
 
 use crate::wire::{run_to_wire, visible_tasks};
 
-/// Runs of a page, where the caller does not say.
+/// Runs of a page, if the caller names no number.
 const USUAL: u32 = 100;
 
 /// Most runs of a page.
 const MOST: u32 = 1000;
 
-/// Longest page in bytes, which has to fit into one message; one with errors that are longer is shorter.
+/// Longest page in bytes, which has to fit into one message; long errors make a page shorter.
 const BYTES: usize = 2 * 1024 * 1024;
 
 /// Most names of visible tasks for which runs are listed by task. If more are visible, they have so large a share of all
@@ -29,7 +29,7 @@ const NAMES: u32 = 64;
 pub(super) struct Page {
     /// The tasks whose runs the page may have.
     visible: TaskPatterns,
-    /// Asks for one run more than the page has, which shows whether another page follows.
+    /// Has a limit of one run more than the page, which shows whether another page follows.
     pub(super) filter: RunFilter,
 }
 

@@ -23,7 +23,7 @@ const POLL: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl RunEndpoint {
-    /// Notes that a run waits, and waits with it until it is to give up or the time is up.
+    /// Records that a run waits, and waits with it until the run is to give up or the time is up.
     pub(super) async fn suspend(
         &self,
         request: Request<proto::SuspendRunRequest>,
@@ -45,7 +45,7 @@ impl RunEndpoint {
                 .store
                 .suspend(run, &worker, epoch, number, &waiting_for);
             suspended.await.or_status()?;
-            // Its concurrency group is free, unless a remote run keeps it.
+            // The concurrency group of the run is free, unless a remote run occupies it.
             self.notifier.queue_changed();
         }
         loop {

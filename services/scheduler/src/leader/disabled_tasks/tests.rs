@@ -50,7 +50,7 @@ fn next_beside_due_runs(tasks: &mut DisabledTasks) -> Vec<Step> {
     tasks.next(room, |_definition, _engine| Some(key("1")))
 }
 
-/// Each task has begun a check that gave way so often that it does so no more.
+/// Each task has begun a check that no longer gives way, because it gave way too often.
 fn insisting(names: &[&str]) -> DisabledTasks {
     let mut tasks = with(names, Since::Start);
     let mut number = 0;
@@ -174,7 +174,7 @@ fn a_check_gives_way_three_times_and_then_runs_to_its_end() {
     assert_eq!(tasks.giving_way(), 0);
     let ended = tasks.read(&name("a"), Some(check("1", 9, Some(CheckOutcome::Passed))));
     assert_eq!(ended, Some(CheckOutcome::Passed));
-    // Another declaration begins anew.
+    // A changed declaration starts from the beginning.
     let mut changed = spec("a");
     changed.definition.description = "another".to_owned();
     tasks.note(&changed, Since::Later);
@@ -216,7 +216,7 @@ fn a_check_gives_way_once_for_each_interruption() {
     tasks.begun(&name("a"), run(1));
     tasks.gives_way(&name("a"), run(1), true);
     assert_eq!((tasks.yielding(), tasks.giving_way()), (Vec::new(), 1));
-    // It came to its end in spite of that.
+    // The check ended with an outcome nevertheless.
     let ended = tasks.read(&name("a"), Some(check("1", 1, Some(CheckOutcome::Passed))));
     assert_eq!((ended, tasks.left()), (Some(CheckOutcome::Passed), 0));
 }

@@ -22,8 +22,8 @@ pub(crate) struct Joined {
 
 /// Makes `member` a member, and the leader if no other member leads.
 ///
-/// If another process has the id, or had it until a moment ago, this waits for at most `time_to_live`: that may
-/// be this process from before a crash. Fails if the other process renews in that time. Cancel safe.
+/// If another process has the id, or had it until a moment ago, waits for at most `time_to_live`: that process may be
+/// an earlier life of this one, before a crash. Fails if the other process renews in that time. Cancel safe.
 pub(crate) async fn join(
     store: &dyn Store,
     member: &Member,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Requests that fit between the moment at which a renewal is due and the one at which the leader gives up.
+/// Requests that fit between the due time of a renewal and the moment at which the leader gives up.
 const TRIES: u32 = 3;
 
 /// Longest time for one request.

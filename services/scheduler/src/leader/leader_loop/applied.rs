@@ -81,7 +81,7 @@ fn keys_in(hashes: &[Digest], contents: &[Content]) -> Result<AppliedKeys, Unusa
     Ok(AppliedKeys::of_contents(bytes.ok_or(Unusable::Gone)?)?)
 }
 
-/// One line for each view, however many keys it has.
+/// Logs one line for each view, for any number of keys.
 fn warn(task: &str, news: &NewlyHeld) {
     let keys_of = |unreadable: &UnreadableKeys| {
         let keys = unreadable.keys.iter().map(|key| &**key);

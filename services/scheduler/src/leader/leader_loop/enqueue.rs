@@ -22,10 +22,10 @@ use crate::planner::{
     UnreadView,
 };
 
-/// Most runs that one transaction queues: waiters for its locks do not wait long.
+/// Most runs in one transaction, so that waiters for its locks do not wait long.
 const BATCH: usize = 500;
 
-/// Bytes of contents that one transaction stores, at most, unless one run needs more.
+/// Most bytes of contents in one transaction, unless a single run needs more.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// Characters of the names of views in the log.
@@ -176,7 +176,7 @@ impl LeaderLoop {
                 }
                 Err(LeaderError::Store(error)) => {
                     cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot queue runs, trying again");
-                    // The write may still take effect. With the next epoch it cannot undo newer writes.
+                    // The write may still take effect. With the next epoch the late write cannot undo newer writes.
                     self.term.end(epoch);
                     self.not_before = Some(Instant::now() + STORE_RETRY);
                     return false;
@@ -322,7 +322,7 @@ fn frozen(task: &DueTask, settings: InForce) -> Result<FrozenInput, serde_json::
     Ok(frozen?.for_settings(settings.number))
 }
 
-/// The first requests that go into one transaction, at least one.
+/// Returns the first requests for one transaction, at least one request.
 fn batch(requests: &[EnqueueRequest]) -> &[EnqueueRequest] {
     let mut known = HashSet::new();
     let mut bytes = 0;

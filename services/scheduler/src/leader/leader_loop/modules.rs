@@ -12,7 +12,8 @@ use crate::leader::broken_modules::Usability;
 use crate::planner::{Decision, DueTask, EnqueueReason};
 
 impl LeaderLoop {
-    /// Whether a due task may run. Before the first look at the stored tasks it is not known which module is read again.
+    /// Whether a due task may run. Before the first read of the stored tasks it is unknown which modules are read
+    /// again.
     pub(super) fn usability(&mut self, task: &DueTask) -> Usability {
         let problem = task.engine.unusable_module.as_deref();
         if problem.is_some() && !self.planner.is_reconciled() {
@@ -34,7 +35,7 @@ impl LeaderLoop {
         }
     }
 
-    /// Stores a task whose module is another than before, and makes the task due if its module can be used now.
+    /// Stores a task whose module has changed, and makes the task due if its module can be used now.
     pub(super) async fn note_module(&mut self, read: TaskSpec) {
         let Some(before) = self.broken.read(&read, Instant::now()) else {
             return;

@@ -1,4 +1,5 @@
-//! Makes disabled tasks ready: below every other run, by at most a quarter of the slots, with one slot left free.
+//! Makes disabled tasks ready: with lower priority than every other run, in at most a quarter of the slots, with one
+//! slot left free.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// If enabled tasks still wait for their first run after this time, disabled tasks wait for them no longer.
 const FIRST_PASS_LIMIT: Duration = Duration::from_secs(30);
 
-/// One slot of so many may be used.
+/// Checks use at most one slot in `SHARE`.
 const SHARE: usize = 4;
 
 /// Time between two looks while checks go on and runs are queued.
@@ -42,7 +43,7 @@ impl LeaderLoop {
 
     async fn follow_checks(&mut self) -> Result<(), StoreError> {
         self.read_checks().await?;
-        // Without free slots nothing more than remembering is done.
+        // Without free slots only earlier outcomes are applied.
         let mut room = Room {
             checks: 0,
             calm: false,
@@ -107,8 +108,7 @@ impl LeaderLoop {
         Ok(())
     }
 
-    /// Whether a run is neither requested nor queued nor running any more. A request becomes a run, unless it is
-    /// refused.
+    /// Whether a run is no longer requested, queued or running. A request becomes a run, unless it is refused.
     async fn has_ended(&self, run: RunId) -> Result<bool, StoreError> {
         if let Some(request) = self.context.store.request(run).await? {
             return Ok(request.refused.is_some());
@@ -161,7 +161,7 @@ impl LeaderLoop {
                 continue;
             }
             let event = self.context.identities.event_id();
-            // By force: a check has no state that could be lost.
+            // Force is safe: a check has no state that could be lost.
             match self.context.store.cancel_run(run, true, event).await {
                 Ok(cancelled) => {
                     let had_begun = cancelled.status == RunStatus::Running;
@@ -172,7 +172,7 @@ impl LeaderLoop {
                     self.context.notifier.tasks_changed();
                 }
                 Err(CancelError::Store(error)) => return Err(error),
-                // It has ended in the meantime.
+                // The check has ended already.
                 Err(CancelError::Unknown | CancelError::Refused(_)) => {}
             }
         }
@@ -204,7 +204,7 @@ impl LeaderLoop {
 #[derive(Debug)]
 struct DueRuns {
     runs: usize,
-    /// Those that find no free slot.
+    /// Number of due runs without a free slot.
     without_slot: usize,
 }
 
@@ -229,7 +229,7 @@ impl DueRuns {
     }
 }
 
-/// How many more checks may begin: one slot stays free, unless there is only one.
+/// Returns how many more checks may begin. One slot stays free, unless only one slot exists.
 fn room(workers: &[WorkerState], due: &DueRuns, checks: usize) -> usize {
     let slots: usize = workers.iter().map(slots).sum();
     let free: usize = workers.iter().map(free_slots).sum();

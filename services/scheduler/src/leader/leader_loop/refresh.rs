@@ -14,7 +14,7 @@ use crate::mode::Mode;
 use crate::planner::{DesiredTask, RequestedRun, TaskMode};
 use crate::watch::WatchSet;
 
-/// Changed tasks that are read by one statement.
+/// Most changed tasks that one statement reads.
 const READ_AT_ONCE: usize = 1000;
 
 /// Stored requests and tasks; of the tasks that are as they were only the marks.
@@ -25,7 +25,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Whether nothing has come, changed or gone.
+    /// Whether no task was added, changed or deleted.
     fn is_as(&self, seen: &Seen) -> bool {
         self.requests.is_empty() && self.tasks.is_empty() && self.marks.len() == seen.0.len()
     }
@@ -101,7 +101,7 @@ impl LeaderLoop {
                     .map(|task| (task.spec.name().clone(), task)),
             );
         }
-        // A task that has gone since its mark was read is left to the next poll, which finds that it is gone.
+        // A task that was deleted after its mark was read is left to the next poll, which notices the deletion.
         marks.retain(|mark| tasks.contains_key(&mark.name) || seen.0.get(&mark.name) == Some(mark));
         Ok(Stored {
             requests,

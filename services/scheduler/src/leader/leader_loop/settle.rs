@@ -12,9 +12,9 @@ use super::{LeaderLoop, STORE_RETRY};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl LeaderLoop {
-    /// Returns whether it is decided which inputs count as applied. Until then nothing is queued: a run would
-    /// start although the workers may vouch for its input. Nothing is leased in that time either, so this
-    /// delays no run.
+    /// Returns whether it is decided which inputs count as applied. Until then nothing is queued: a run would start
+    /// although the workers may vouch for its input. Nothing is leased before that decision either, so the wait delays
+    /// no run.
     pub(super) async fn settle(&mut self) -> bool {
         if self.settled {
             return true;

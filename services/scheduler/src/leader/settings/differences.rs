@@ -1,4 +1,5 @@
-//! Warnings about settings of workers that are not in force, for people: one each time the difference changes.
+//! Warnings for operators about settings of workers that are not in force: one warning each time the difference
+//! changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

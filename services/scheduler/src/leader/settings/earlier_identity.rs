@@ -8,12 +8,12 @@ use cts_store::{RunFilter, StoreError, StoredInput};
 
 use super::SettingsKeeper;
 
-/// Newest runs of a task among which one is looked for that was applied.
+/// Number of the newest runs of a task that are searched for an applied run.
 const RUNS: u32 = 30;
 
 impl SettingsKeeper {
-    /// Identity of the settings in the last applied input of one of these tasks. Earlier versions made it from
-    /// the file of the scheduler. The identity stays, so that an update of cts runs nothing.
+    /// Identity of the settings in the last applied input among these tasks. Earlier versions made it from the file of
+    /// the scheduler. The identity stays, so that an update of cts runs nothing.
     pub(super) async fn earlier_identity(
         &self,
         tasks: &BTreeSet<TaskName>,

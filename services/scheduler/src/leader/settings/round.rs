@@ -53,7 +53,7 @@ impl Round {
         }
     }
 
-    /// Whether nothing was in force of it yet.
+    /// Whether the scope has no generation yet.
     pub(super) fn is_new(&self, scope: &SettingsScope) -> bool {
         self.generations.iter().all(|known| known.scope != *scope)
     }
@@ -64,7 +64,7 @@ impl Round {
         Some(&known.find(|known| known.number == number)?.scope)
     }
 
-    /// All generations, as they are after the decisions.
+    /// All generations after the decisions.
     pub(super) fn generations(&self) -> &[SettingsGeneration] {
         &self.generations
     }
@@ -191,7 +191,7 @@ impl Round {
         number
     }
 
-    /// Notes that a generation is to be written, as it is now.
+    /// Notes that a generation is to be written with its present content.
     fn note(&mut self, place: usize) {
         let generation = self.generations[place].clone();
         let written = &mut self.change.generations;
@@ -213,7 +213,7 @@ impl Round {
         self.active().any(|reported| has(reported, generation))
     }
 
-    /// Whether a worker has the settings in force of this scope.
+    /// Whether a worker has the settings in force for this scope.
     pub(super) fn is_had(&self, scope: &SettingsScope) -> bool {
         let mut of_scope = self.generations.iter();
         let current = of_scope.find(|known| known.in_force && known.scope == *scope);

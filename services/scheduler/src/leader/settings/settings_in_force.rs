@@ -10,7 +10,7 @@ use cts_store::UnsettledRun;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-/// Tasks of a scope that are remembered: one to name, and some whose runs may show the identity of the settings
+/// Most tasks that a scope remembers: one task to name, and some tasks whose runs may show the identity of the settings
 /// in earlier versions.
 const REMEMBERED: usize = 20;
 

@@ -1,9 +1,9 @@
-//! Assigns the settings in force to queued runs that lack them: runs of an earlier version, runs that were
-//! moved from another store, and runs that were queued while the settings changed.
+//! Assigns the settings in force to queued runs without settings: runs of an earlier version, runs that were moved from
+//! another store, and runs that were queued while the settings changed.
 //!
 //! A run that destroys keeps the generation of the last apply until the leader assigns the successor. The leader does
 //! not while the workers lack a provider block of that generation ([`lacking_blocks`]). No worker gets a run that
-//! destroys while it has no settings.
+//! destroys before the run has settings.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::round::Round;
 use crate::lacking_blocks::lacking_blocks;
 
 impl SettingsKeeper {
-    /// The runs, each with the blocks that it uses. A run whose blocks are not known is left out.
+    /// The runs, each with its blocks. A run whose blocks are not known is left out.
     pub(super) async fn unsettled(
         &self,
         round: &Round,
@@ -33,8 +33,8 @@ impl SettingsKeeper {
         Ok(unsettled)
     }
 
-    /// The input counts: a destruction has an earlier one, whose task may name other providers. If it cannot be
-    /// read, the task counts as it is now.
+    /// The input decides: a destruction has an earlier input, whose task may name other providers. If the input cannot
+    /// be read, the present task counts.
     async fn scope_of_run(&self, run: &UnsettledRun) -> Result<Option<SettingsScope>, StoreError> {
         let definition = match self.definition_in(run.input).await {
             Err(StoreError::CorruptRow { .. }) => None,

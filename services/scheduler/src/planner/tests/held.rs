@@ -17,7 +17,7 @@ fn is_held(spec: &TaskSpec) -> DesiredTask<'_> {
     }
 }
 
-/// A planner whose one task was held when its input was looked at.
+/// A planner whose one task was blocked when its input was examined.
 fn holding(spec: &TaskSpec) -> Planner {
     let mut planner = empty_planner();
     planner.reconcile([active(spec)], at(0));

@@ -1,4 +1,4 @@
-//! Nothing is taken on partial data, and triggers from that time are kept.
+//! No input is taken from partial data, and triggers from that time are kept.
 
 use super::later::{active, desired, empty_planner, requested, run};
 use super::*;
@@ -100,7 +100,7 @@ fn the_first_pass_is_not_lost_where_another_task_has_read_the_views_already() {
     let mut planner = Planner::new([&old]);
     planner.observe(&id("web"), full(1, []), at(0)).unwrap();
     assert_eq!(names(&planner.take_due(at(0)).tasks), ["old"]);
-    // An earlier leader has taken it up, so it may have missed changes.
+    // An earlier leader has started the creation, so the task may have missed changes.
     let creating = TaskMode::Draft { enabled: true };
     let tasks = [active(&old), desired(&draft, creating, Vec::new())];
     planner.reconcile(tasks, at(1));

@@ -9,7 +9,7 @@ use crate::options::NextTick;
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Consul has another content of the view.
+    /// The content of the view in Consul changes.
     Write(usize),
     /// The watcher sends what it has read last by itself: the newest content.
     Answer(usize),
@@ -51,7 +51,8 @@ struct World {
     now: Duration,
     clock: DateTime<Utc>,
     views: [Watched; 3],
-    /// For each task and silent view: what the next input must have, since when it is due, and what the last one has.
+    /// For each task and silent view: the value that the next input needs, the time since which it is due, and the
+    /// value in the last input.
     needed: [[i64; 3]; 2],
     triggered: [Option<Duration>; 2],
     frozen: [[i64; 3]; 2],

@@ -261,7 +261,7 @@ fn a_buffered_task_reads_when_its_buffer_ends() {
     assert!(planner.take_reads().is_empty(), "not yet");
     assert!(planner.take_due(at(6)).tasks.is_empty());
     one(&mut planner);
-    // It is buffered again, and the wait begins anew at its end.
+    // The task is buffered again, and the wait begins again at the end of the buffer period.
     show(&mut planner, "web", 3, at(6) + ms(500));
     assert_eq!(planner.next_due(), Some(at(11) + ms(500)));
     planner.take_due(at(11) + ms(500));

@@ -18,9 +18,9 @@ enum Step {
         buffered: bool,
     },
     Remove(usize),
-    /// Consul has another content of the service.
+    /// The content of the service in Consul changes.
     Change(usize),
-    /// The watcher sends the newest content of a service: all of it, or only the changes.
+    /// The watcher sends the newest content of a service, in full or as a delta.
     Send {
         service: usize,
         full: bool,

@@ -25,7 +25,7 @@ fn on_keys(buffer_period: BufferPeriod) -> TaskSpec {
     spec
 }
 
-/// Keys, with their values where they have one.
+/// Keys, each with its value if it has one.
 type Keys<'a> = [(&'a str, Option<&'a str>)];
 
 fn shows(revision: u64, keys: &Keys<'_>) -> ViewDelta {
@@ -71,7 +71,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// An input that has these keys, as it would be read from the store.
+/// An input with these keys, as read from the store.
 fn applied(keys: &Keys<'_>) -> AppliedInput {
     let mut planner = Planner::new([&on_keys(BufferPeriod::DISABLED)]);
     observe(&mut planner, 1, keys, at(0));

@@ -103,7 +103,7 @@ impl Late {
         late
     }
 
-    /// The first so many are healthy.
+    /// The first `healthy` watchers are healthy.
     fn publish(&mut self, healthy: usize) {
         self.peers.send_replace(self.both[..healthy].into());
         self.watches.assign();

@@ -1,8 +1,8 @@
 //! Deltas put together from the messages of one stream.
 //!
-//! Every subscription of a view has an id of its own on the stream, which the watcher repeats in every message.
-//! So messages still under way for an older subscription, some of which may have been dropped already, are
-//! never taken for a part of a newer one.
+//! Every subscription of a view has an id of its own on the stream, which the watcher repeats in every message. So late
+//! messages of an older subscription, some of which may have been dropped already, are never taken for parts of a newer
+//! subscription.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ struct Subscribed {
     source: View,
     /// A full snapshot has come.
     begun: bool,
-    /// The messages of a delta that have come, as one with the number of the last.
+    /// The received messages of a delta, merged, with the number of the last message.
     partial: Option<proto::ViewDelta>,
     /// The view was subscribed to again because its messages did not fit, and nothing complete has come since.
     second_chance: bool,

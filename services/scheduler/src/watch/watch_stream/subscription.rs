@@ -47,7 +47,7 @@ impl Subscription {
         })
     }
 
-    /// Follows the views that are new in `after`, and no longer the ones that are only in `before`.
+    /// Subscribes to the views that are only in `after`, and unsubscribes from the views that are only in `before`.
     pub(super) fn change(&mut self, before: &[View], after: &[View]) {
         let known: HashSet<ViewId> = before.iter().map(View::id).collect();
         let wanted: HashSet<ViewId> = after.iter().map(View::id).collect();
@@ -79,7 +79,7 @@ impl Subscription {
         self.send(request);
     }
 
-    /// Asks for reads of these views. Returns whether the watcher understands that.
+    /// Requests reads of these views. Returns whether the watcher understands that.
     pub(super) fn read(&self, request: &ReadRequest) -> bool {
         if self.reads_views {
             let change = Change::Read(proto::ReadViews {
@@ -128,7 +128,7 @@ impl Subscription {
                         read.mark,
                     ));
                 }
-                // Of an older subscription.
+                // Belongs to an older subscription.
                 Some(Event::Failure(_) | Event::Read(_)) | None => {}
             }
         }

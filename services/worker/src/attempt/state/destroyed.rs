@@ -1,4 +1,4 @@
-//! Whether a destruction has destroyed the resources of the task: its state decides, and not the end of
+//! Whether a destruction has destroyed the resources of the task: the state of the task decides, not the end of
 //! Terraform.
 
 use cts_core::Chain;
@@ -11,8 +11,7 @@ use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::state_error::Undestroyed;
 
 impl TaskState<'_> {
-    /// Judges the outcome of a destruction, and reads the state after it. `lineage` is that of the state
-    /// before.
+    /// Judges the outcome of a destruction, and reads the state after it. `lineage` is the lineage of the state before.
     pub(crate) async fn judge_destruction(
         &self,
         lineage: Option<String>,

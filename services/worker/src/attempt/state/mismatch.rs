@@ -26,7 +26,7 @@ pub(crate) struct Mismatch {
 }
 
 impl Mismatch {
-    /// The conflict for the task, which shows it until it is resolved.
+    /// The conflict that the task shows until it is resolved.
     pub(crate) fn conflict(&self, redactor: &Redactor) -> StateConflict {
         let old = self.old.as_ref().map(|(kind, workspace, source)| StateAt {
             backend: kind.clone(),
@@ -55,7 +55,7 @@ impl Mismatch {
         )
     }
 
-    /// Whether the state is not, or not as it was, where it was before.
+    /// Whether the state is missing or different where it was before.
     const fn was_lost(&self) -> bool {
         matches!(
             self.refusal,

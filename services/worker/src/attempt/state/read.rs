@@ -45,7 +45,7 @@ pub(super) async fn without_process(here: LocalRun<'_>, backend: &Backend) -> Op
     }
 }
 
-/// The key of the state in the Consul of this worker, if the backend is exactly that one.
+/// The key of the state in the Consul of this worker, if the backend is exactly that Consul.
 fn own_key(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<String> {
     let options = &run.shared.options;
     if !options.states_in_own_consul {
@@ -61,7 +61,7 @@ fn own_key(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<Stri
     consul_key(&attempt.task, backend).filter(|_key| is_ours)
 }
 
-/// The state under a key of Consul, as its servers agree on it; `None` if Terraform has to read it.
+/// The state under a key of Consul, as agreed by its servers; `None` if Terraform has to read the state.
 pub async fn state_in_consul(
     consul: &ConsulClient,
     key: &str,

@@ -15,7 +15,7 @@ impl LeasedRun {
         recorded.await.map_err(StateError::Unrecorded)
     }
 
-    /// The error of a refused run; the task keeps it, so that it can be shown.
+    /// Returns the error of a refused run; the task keeps the error, so that it can be shown.
     pub(crate) async fn refuse_state(&self, mismatch: Mismatch, redactor: &Redactor) -> StateError {
         if mismatch.kind.changes_resources() {
             let conflict = StateReport::Refused(mismatch.conflict(redactor));

@@ -1,10 +1,8 @@
-//! Before anything is applied: whether the state at the task's place is the task's, and its move if it is
-//! elsewhere.
+//! Before an apply: verifies that the state at the task's place is the task's, and moves the state if it is elsewhere.
 //!
-//! A process may die anywhere here. A move that cts decides is recorded before it is done: from then on every
-//! directory has to be verified again, also where the state was before, and the next attempt finds the state
-//! at one of both places. A decision by a person is carried out first and recorded then, because the record
-//! forgets the decision.
+//! The process may die at any step. A move that cts decides is recorded before it is done: from then on every directory
+//! has to be verified again, also where the state was before, and the next attempt finds the state at one of the two
+//! places. A decision by a person is carried out first and recorded then, because the record forgets the decision.
 
 use cts_core::runs::RunKind;
 use cts_core::state::{Decision, Source, StateRefusal, StateReport, TerraformState};
@@ -25,7 +23,7 @@ use crate::remote::previous::state_of_workspace;
 /// The state that was read at the task's place right before, if any.
 struct Looked(Option<TerraformState>);
 
-/// The states that were found at both places.
+/// The states that were found at the two places.
 struct Seen {
     target: Option<TerraformState>,
     origin: Option<StateOrigin>,
@@ -34,9 +32,9 @@ struct Seen {
 }
 
 impl TaskState<'_> {
-    /// Verifies that the state at the task's place is the task's, and moves it there if it is to be moved and
-    /// this run changes something. `looked` is the state that was read there right before, if any. Returns its
-    /// lineage, if a state was found.
+    /// Verifies that the state at the task's place belongs to the task. If the state is to be moved and this run
+    /// changes something, moves the state there. `looked` is the state that was read there right before, if any.
+    /// Returns its lineage, if a state was found.
     pub(crate) async fn verify(
         &self,
         looked: Option<ReadState>,
@@ -56,7 +54,7 @@ impl TaskState<'_> {
         }
         let origin = self.origin()?;
         if known.known.is_none() && !is_pending && origin.is_none() {
-            // The task takes any state that it finds.
+            // The task accepts any state that it finds.
             Terraform::set_verified(self.here.attempt, identity, known.moves)?;
             return Ok(None);
         }
@@ -64,7 +62,7 @@ impl TaskState<'_> {
         let mut seen = self.read_both(looked, origin).await?;
         let decided = known.decide(seen.target.as_ref(), &seen.source);
         if matches!(decided, Decision::Refuse(_)) && !is_pending && self.kind.changes_resources() {
-            // The place may have been on its way back, as a Consul that was started anew.
+            // The place may be recovering, such as a restarted Consul.
             self.pause().await?;
             seen = self.read_both(None, seen.origin).await?;
         }
@@ -115,8 +113,8 @@ impl TaskState<'_> {
         }
     }
 
-    /// Whether the state that was found where the known one was is not the known one. A destruction is judged by
-    /// the state afterwards, which shows everything but resources that an earlier version does not have.
+    /// Returns a refusal if the state at the known place is not the known state. A destruction is judged by the state
+    /// afterwards, which shows everything but resources that an earlier version does not have.
     fn lapse(&self, found: Option<&TerraformState>) -> Option<StateRefusal> {
         let lapse = self.known.lapse(found);
         lapse.filter(|lapse| self.kind == RunKind::Apply || *lapse == StateRefusal::Older)
@@ -136,8 +134,8 @@ impl TaskState<'_> {
         }
     }
 
-    /// Carries out the decision to begin with what is there, once an apply has made the first state:
-    /// from then on that one is the task's.
+    /// Once an apply has made the first state, carries out the decision to begin with the existing state: from then on
+    /// the new state is the task's.
     pub(crate) async fn settle(&self, found: Option<&str>, made: Option<&TerraformState>) {
         if let (true, None, Some(made)) = (self.known.is_pending(), found, made)
             && let Err(error) = self.record_made(made).await
@@ -158,8 +156,8 @@ impl TaskState<'_> {
         Ok(())
     }
 
-    /// The other place of the state, if it is not at the task's place: the workspace that a person has named,
-    /// the configured previous backend, or the backend that the directory was initialised for before.
+    /// The other place of the state, if the state is not at the task's place: the workspace that an operator named, the
+    /// configured previous backend, or the backend that the directory was initialised for before.
     #[expect(
         clippy::result_large_err,
         reason = "one is made for an attempt, which takes a process"
@@ -183,7 +181,7 @@ impl TaskState<'_> {
         Ok(previous.map(|backend| options.origin(backend, task.clone())))
     }
 
-    /// Reads the state at the task's place, unless it was read before, and at the other place if that matters.
+    /// Reads the state at the task's place, unless it was read before, and at the other place if that state matters.
     async fn read_both(
         &self,
         looked: Option<Looked>,
@@ -256,7 +254,7 @@ impl TaskState<'_> {
         refused.await.into()
     }
 
-    /// Logs the move in the log of the run and in that of the worker.
+    /// Logs the move in the log of the run and in the log of the worker.
     fn tell(&self, seen: &Seen, fetched: &FetchedState) {
         let Some(origin) = &seen.origin else { return };
         let state = &fetched.found.state;

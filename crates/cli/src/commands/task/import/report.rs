@@ -7,7 +7,7 @@ use crate::commands::task::differences::Difference;
 use crate::commands::task::session::{ExitStatus, Session};
 use crate::commands::task::table::table;
 
-/// All tasks of the source, in its order.
+/// All tasks of the source, in order.
 #[derive(Debug)]
 pub(super) struct Report {
     source: String,
@@ -63,7 +63,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the task is not, or would not be, here as it is at the source.
+    /// Whether the task differs, or would differ, from the task at the source.
     const fn is_missing(&self) -> bool {
         matches!(self, Self::Different(_) | Self::Failed(_))
     }
@@ -84,7 +84,7 @@ impl Outcome {
         }
     }
 
-    /// For a table; a reason was shown at length before.
+    /// For a table; the reason was shown in full before.
     fn details(&self) -> String {
         let members = self.differences().iter();
         let members: Vec<&str> = members.map(|found| found.member.as_str()).collect();
@@ -104,7 +104,7 @@ impl Report {
         }
     }
 
-    /// Prints it, and fails if a task is not here as it is at the source.
+    /// Prints the report, and fails if a task differs from the task at the source.
     pub(super) fn show(
         &self,
         session: &mut Session<'_>,

@@ -50,7 +50,7 @@ pub(super) fn fit<const COLUMNS: usize>(cells: &mut [[String; COLUMNS]], columns
     }
 }
 
-/// Takes one column after the other from the widest, but none below its least width.
+/// Shrinks one column after the other, the widest first, but no column below its least width.
 fn shrink<const COLUMNS: usize>(
     widths: &mut [usize; COLUMNS],
     room: usize,

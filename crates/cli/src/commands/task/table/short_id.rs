@@ -1,10 +1,10 @@
 //! Ids in few characters.
 
-/// Characters of the id of a run that are shown at least: its time, so that a later run does not begin in the same way.
+/// Least characters of the id of a run that are shown: its time, so that a later run does not begin in the same way.
 pub(crate) const RUN_ID_SHOWN: usize = 13;
 
-/// The shortest beginning of an id that no other known id has, but at least `least` bytes. An id that is not known, or
-/// is itself the beginning of another, stays whole.
+/// The shortest beginning of an id that no other known id has, but at least `least` bytes. An unknown id, or an id that
+/// is the beginning of another id, stays whole.
 pub fn short_id<'i>(id: &'i str, known: &[impl AsRef<str>], least: usize) -> &'i str {
     let mut is_known = false;
     let mut shared = 0;

@@ -1,4 +1,4 @@
-//! Where answers come from.
+//! Source of answers.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -29,8 +29,8 @@ impl Input {
         Self(Box::new(source))
     }
 
-    /// The first line without its end. Dropping the future leaves a thread that still waits for the line; it
-    /// ends with the process, which is why it is not one of the runtime's.
+    /// The first line without its end. Dropping the future leaves a thread that still waits for the line. The thread
+    /// ends with the process; therefore it is not a thread of the runtime.
     pub(super) async fn line(self) -> Result<String, AskError> {
         let (sender, line) = oneshot::channel();
         let reading = move || drop(sender.send(first_line(self.0)));

@@ -44,7 +44,7 @@ impl<'a> Stream<'a> {
         self.write(&format!("{prefix}{text}\n"));
     }
 
-    /// Writes a message whose lines may be long. Only a terminal gets it wrapped: scripts match parts of it.
+    /// Writes a message whose lines may be long. Only a terminal gets the text wrapped: scripts match parts of it.
     pub(super) fn explain(&mut self, prefix: &str, text: &str) {
         if self.is_terminal {
             self.say(prefix, &wrap(text, DETAIL_WIDTH));

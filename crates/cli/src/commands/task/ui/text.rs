@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// `text` with everything escaped that would steer a terminal instead of being shown. Texts of a server may
-/// hold anything. Ends of lines and tabs stay.
+/// `text` with everything escaped that a terminal would obey instead of showing. Texts of a server may hold anything.
+/// Ends of lines and tabs stay.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     escape(text, |letter| {
         steers_terminal(letter) && !matches!(letter, '\n' | '\t')

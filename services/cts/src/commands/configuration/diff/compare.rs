@@ -1,4 +1,4 @@
-//! Compares the tasks of a configuration with the stored ones.
+//! Compares the tasks of a configuration with the stored tasks.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(in crate::commands::configuration) struct Comparison {
     pub(super) in_force: Option<InForce>,
     /// Whether the configuration itself is in force.
     pub(in crate::commands::configuration) is_in_force: bool,
-    /// Tasks of the configuration in its order, then the ones that are only stored.
+    /// Tasks of the configuration in order, then the tasks that are only stored.
     pub(super) tasks: Vec<(TaskName, Difference)>,
 }
 
@@ -22,34 +22,33 @@ pub(in crate::commands::configuration) struct Comparison {
 pub(super) enum Difference {
     /// Only the configuration has it.
     Added {
-        /// The API has deleted it, and its declaration in the configuration is still the one from before the
-        /// deletion.
+        /// The API has deleted the task, and its declaration in the configuration has not changed since.
         deleted: bool,
     },
     /// Only the store has it.
     Stored(TaskOrigin),
-    /// Only the store has it, from the API, and it is to go.
+    /// Only the store has the task, from the API, and the task is to be deleted.
     Pruned,
-    /// Both have it.
+    /// Both the configuration and the store have the task.
     Changed {
-        /// Where the stored one was declared last.
+        /// Origin of the last declaration of the stored task.
         origin: TaskOrigin,
-        /// The declaration in the configuration is the one that took effect last, so the API has changed the
-        /// task.
+        /// Whether the declaration in the configuration is the one that took effect last, so that the API has changed
+        /// the task.
         by_api: bool,
         members: Vec<Member>,
     },
 }
 
 impl Difference {
-    /// Whether it counts as a difference: a task that was made over the API is kept by every configuration.
+    /// Whether this counts as a difference: every configuration keeps tasks that were made over the API.
     const fn counts(&self) -> bool {
         !matches!(self, Self::Stored(TaskOrigin::Api))
     }
 }
 
 impl Comparison {
-    /// With `prune`, tasks of the API that the configuration does not name are to go.
+    /// With `prune`, tasks of the API that the configuration does not name are deleted.
     pub(super) fn of(
         configured: &[TaskSpec],
         stored: &DeclaredTasks,

@@ -1,4 +1,4 @@
-//! In which members two declarations of a task differ.
+//! The members in which two declarations of a task differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 /// The files of a local module.
 const CONTENT: &str = "module content";
 
-/// Members that are determined on each machine, and the one that names the task.
+/// Members that each machine determines, and the name of the task.
 const NOT_COMPARED: [&str; 3] = ["name", "module_source", "bundle"];
 
 /// A member that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Member {
-    /// Its name as in a configuration, with the names of the blocks around it.
+    /// Name of the member as in a configuration, with the names of the blocks around it.
     pub(super) name: String,
     /// Null if the stored task lacks it.
     pub(super) stored: Value,
@@ -23,7 +23,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Whether it is the content of a local module, which nothing declares.
+    /// Whether the member is the content of a local module, which is not declared.
     pub(super) fn is_content(&self) -> bool {
         self.name == CONTENT
     }
@@ -53,7 +53,7 @@ pub(super) fn differences(
     Ok(differences.collect())
 }
 
-/// All members that have a value, under their names in a configuration.
+/// All members with a value, under their names in a configuration.
 fn members(task: &TaskSpec) -> Result<BTreeMap<String, Value>, serde_json::Error> {
     let mut found = BTreeMap::new();
     let Value::Object(mut task) = serde_json::to_value(task)? else {

@@ -13,7 +13,7 @@ use super::members::Member;
 /// Characters of a value that the text shows.
 const SHOWN: usize = 120;
 
-/// A line for each task, with one for each of its members below.
+/// A line for each task, with a line for each of its members below.
 pub(in crate::commands::configuration) fn text(comparison: &Comparison) -> String {
     let tasks = comparison.tasks.iter().map(|(name, difference)| {
         let (sign, what) = headline(difference);
