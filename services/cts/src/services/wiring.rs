@@ -65,7 +65,7 @@ pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Fai
     ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)
 }
 
-/// A client of a Consul that answers and has a leader. With [`Patience::Waits`] Consul is called once; the caller
+/// A client of a Consul that answers and has a leader. With [`AbsentPeers::Wait`] Consul is called once; the caller
 /// repeats the call.
 pub(crate) async fn consul_client(
     config: &Config,
