@@ -44,7 +44,7 @@ impl TaskPhase {
     }
 }
 
-/// What happens to a task in creation when its run ends.
+/// Outcome for a task that is being created when its run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Creation {
     /// The task stays if the run succeeds.

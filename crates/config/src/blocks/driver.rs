@@ -75,7 +75,7 @@ const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
 /// Operations at once if the file sets none, as in Terraform.
 const PARALLELISM: u32 = 10;
 
-/// Of a step of Terraform.
+/// Bounds of the time limit for one step of Terraform.
 pub(crate) const STEP_TIMEOUTS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_hours(30 * 24);
 

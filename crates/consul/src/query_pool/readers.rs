@@ -68,7 +68,7 @@ impl Readers {
         };
         match given.await {
             Ok(permit) => permit,
-            // The same member waits a second time, which does not happen; the newer wait has replaced this wait.
+            // A newer wait of this member replaced this wait, which does not happen: each member waits once.
             Err(_replaced) => std::future::pending().await,
         }
     }

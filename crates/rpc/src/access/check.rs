@@ -127,7 +127,7 @@ fn too_small(method: &str, least: Role, role: Role) -> String {
     format!("{method} needs the role {least}; the role of the token is {role}")
 }
 
-/// The same text for all unusable credentials.
+/// Refuses a call without a usable credential. The text does not depend on the credential's fault.
 pub(super) fn no_credential(method: &str) -> Status {
     Status::unauthenticated(format!(
         "{method} needs a valid client certificate or token (security.require_auth)"

@@ -28,9 +28,9 @@ pub(super) struct Reconciled {
 }
 
 impl RemoteDriver {
-    /// Finds or makes the workspace of a task, unless the task was applied in another one. In an existing workspace
-    /// only settings of the task are changed, and nothing if cts may not use the workspace. A run that only plans
-    /// changes nothing in an existing workspace; if it makes a workspace, that workspace is disposable.
+    /// Finds or makes the workspace of a task, unless the task was applied in a different workspace. In an existing
+    /// workspace only settings of the task are changed, and nothing if cts may not use the workspace. A run that only
+    /// plans changes nothing in an existing workspace; if it makes a workspace, that workspace is disposable.
     ///
     /// # Cancellation
     /// May be dropped at any time, and called again.
