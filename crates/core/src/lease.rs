@@ -47,8 +47,12 @@
 //! Terraforms write at once then), and a whole host that is frozen and thawed does not see its own deadlines in
 //! time. The state lock of the backend remains as the protection against both.
 
+pub(crate) mod availability;
 mod deadlines;
 mod key;
+pub(crate) mod lost_lease;
+pub(crate) mod registration;
+pub(crate) mod worker;
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Settings in force: the backend and provider blocks that workers have, compared by keyed digests
 //! (docs/configuration.md#settings-of-the-workers).
 
+pub(crate) mod configuration;
 mod decision;
 mod digests;
 mod key;
@@ -13,9 +14,9 @@ pub use self::decision::{SettingsDecision, SettingsTimeouts, Successor, decide_s
 pub use self::digests::{BlockDigests, Comparison, SettingsBlocks};
 pub use self::key::{ClusterKey, InvalidKey, KeyId};
 
-use crate::digest::Digest;
-use crate::provider::ProviderId;
-use crate::task::TaskDefinition;
+use crate::engine::provider::ProviderId;
+use crate::task::spec::TaskDefinition;
+use crate::words::digest::Digest;
 
 /// Name of the block of the state backend.
 pub const BACKEND_BLOCK: &str = "backend";
@@ -90,7 +91,7 @@ impl SettingsGeneration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::condition::Condition;
+    use crate::view::condition::Condition;
 
     #[test]
     fn the_scope_of_a_task_has_each_block_that_it_names_once() {

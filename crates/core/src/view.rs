@@ -1,14 +1,17 @@
 //! Views: data watched in Consul, and its last known state.
 
+pub(crate) mod condition;
+pub(crate) mod filter;
 mod id;
 mod item;
+pub(crate) mod service;
 mod snapshot;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::condition::KvQuery;
+use crate::view::condition::KvQuery;
 
 pub use id::ViewId;
 pub use item::{CatalogService, Item, ItemKey, KeyValue};

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use crate::access::caller::Caller;
 use crate::access::roles::UnknownWord;
-use crate::excerpt::excerpt;
-use crate::hidden::{HIDDEN, is_secret_name, without_secrets};
-use crate::trace::RunTrace;
+use crate::engine::hidden::{HIDDEN, is_secret_name, without_secrets};
+use crate::words::excerpt::excerpt;
+use crate::words::trace::RunTrace;
 
 /// Maximum stored bytes of one argument, of a target and of a reason.
 pub const LONGEST_ARGUMENT: usize = 1024;

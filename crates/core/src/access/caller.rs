@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use crate::access::roles::UnknownWord;
-use crate::excerpt::excerpt;
+use crate::words::excerpt::excerpt;
 
 /// Maximum stored bytes of a name.
 pub const LONGEST_NAME: usize = 256;

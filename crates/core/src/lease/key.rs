@@ -2,10 +2,10 @@
 
 use subtle::ConstantTimeEq as _;
 
-use crate::digest::Digest;
-use crate::identity::{LeaseEpoch, RunId, WorkerId};
-use crate::registration::RegistrationSecret;
+use crate::lease::registration::RegistrationSecret;
 use crate::settings::{ClusterKey, InvalidKey};
+use crate::words::digest::Digest;
+use crate::words::identity::{LeaseEpoch, RunId, WorkerId};
 
 /// The key from which the schedulers of a cluster derive the secrets of leases and of registered workers: 32 random
 /// bytes. `Debug` shows only its id.

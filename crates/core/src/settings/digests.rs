@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterKey, KeyId, REQUIRED_PROVIDER, SettingsScope};
-use crate::digest::Digest;
+use crate::words::digest::Digest;
 
 /// The blocks of a configuration by name, as the parts from which their digests are computed. They may hold secrets,
 /// so `Debug` shows only the names.

@@ -6,7 +6,7 @@ use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::digest::Digest;
+use crate::words::digest::Digest;
 
 /// A key that the schedulers and workers of a cluster share: 32 random bytes. `Debug` shows only its id.
 #[derive(Clone, PartialEq, Eq)]

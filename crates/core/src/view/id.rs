@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{CatalogServicesView, ServiceView, ServicesView, View};
-use crate::condition::KvQuery;
+use crate::view::condition::KvQuery;
 
 /// Text that identifies a view; equal views have equal ids.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

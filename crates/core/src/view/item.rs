@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::service::{InstanceKey, ServiceInstance};
+use crate::view::service::{InstanceKey, ServiceInstance};
 
 /// The name of a service with the tags of all its instances (docs/runs.md#catalog-services-and-keys).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

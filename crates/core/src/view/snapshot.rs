@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::item::{Item, ItemKey};
-use crate::trace::TraceContext;
+use crate::words::trace::TraceContext;
 
 /// All items of one view at one time. Items are shared, so that an old snapshot kept for comparison costs only the
 /// differences.

@@ -1,0 +1,168 @@
+//! Records of the attempts of a run: the worker, start, end and outcome of each.
+
+use std::time::Duration;
+
+use chrono::serde::{ts_microseconds, ts_microseconds_option};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::details::{PhaseTimes, millis};
+use super::early_failure::EarlyFailure;
+use super::errors::shortened;
+use super::run_phase::{self, RunPhase};
+use crate::words::identity::{LeaseEpoch, WorkerId};
+
+/// Maximum number of recorded attempts of one run: the newest attempts.
+pub const ATTEMPTS_RECORDED: usize = 20;
+
+/// Maximum bytes of the error in the record of an attempt. The run has the complete errors.
+const ERROR_BYTES: usize = 512;
+
+/// End of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptEnding {
+    /// The attempt has not ended.
+    Running,
+    /// The run did its work.
+    Succeeded,
+    /// Terraform, or a step before it, failed.
+    Failed,
+    /// The run was cancelled on request.
+    Cancelled,
+    /// The attempt waited for a condition outside of cts until a newer input, or a change of the task, replaced it.
+    Replaced,
+    /// The worker stopped or drained, or its machine was at fault, and gave the run back. The attempt does not count.
+    Released,
+    /// The worker was silent, and its lease was taken back.
+    LeaseLost,
+    /// The only process of cts ended, and the next one took the lease back. Such an attempt does not count.
+    CutOff,
+    /// An ending of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// One attempt of a run, which is one lease. Stored as JSON, so members are only added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// Epoch of the lease.
+    pub epoch: LeaseEpoch,
+    /// Number of the attempt, from 1. An attempt that does not count has the same number as the next attempt.
+    pub number: u32,
+    /// The worker.
+    pub worker: WorkerId,
+    /// Time of the grant of the lease; `None` if a scheduler of an earlier version granted it.
+    #[serde(default, with = "ts_microseconds_option")]
+    pub leased_at: Option<DateTime<Utc>>,
+    /// Time of the last renewal or of the grant of the lease: the last sign of the worker before the end.
+    #[serde(with = "ts_microseconds")]
+    pub renewed_at: DateTime<Utc>,
+    /// End of the attempt, or the time at which its lease was taken back; `None` while the attempt is running.
+    #[serde(default, with = "ts_microseconds_option")]
+    pub ended_at: Option<DateTime<Utc>>,
+    /// How it ended.
+    pub ending: AttemptEnding,
+    /// Its error, shortened; empty without an error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// The side at fault if the attempt failed before Terraform started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_failure: Option<EarlyFailure>,
+    /// Durations of its phases, as reported by its worker; empty for a worker that was silent.
+    #[serde(default)]
+    pub phases: PhaseTimes,
+    /// Work of the worker at its last renewal, if its end was not reported.
+    #[serde(
+        default,
+        deserialize_with = "run_phase::known",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub phase: Option<RunPhase>,
+    /// Time from the end until the next attempt of the run was due; `None` if no other attempt followed at once.
+    #[serde(
+        default,
+        with = "millis",
+        rename = "retry_after_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub retry_after: Option<Duration>,
+}
+
+impl AttemptRecord {
+    /// Sets the error, cut to the stored length.
+    #[must_use]
+    pub fn with_error(self, error: &str) -> Self {
+        let error = shortened(error, ERROR_BYTES);
+        Self { error, ..self }
+    }
+}
+
+/// Adds the record of an attempt to the earlier records, oldest first; only the newest stay.
+pub fn keep_attempt(records: &mut Vec<AttemptRecord>, record: AttemptRecord) {
+    records.push(record);
+    newest_attempts(records);
+}
+
+/// Removes the oldest records beyond [`ATTEMPTS_RECORDED`].
+pub fn newest_attempts(records: &mut Vec<AttemptRecord>) {
+    let surplus = records.len().saturating_sub(ATTEMPTS_RECORDED);
+    records.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(epoch: u64) -> AttemptRecord {
+        AttemptRecord {
+            epoch: LeaseEpoch::new(epoch),
+            number: 2,
+            worker: WorkerId::new("worker-1"),
+            leased_at: DateTime::from_timestamp_micros(1_770_110_130_000_001),
+            renewed_at: DateTime::from_timestamp_micros(1_770_110_140_000_002).unwrap_or_default(),
+            ended_at: DateTime::from_timestamp_micros(1_770_110_150_000_003),
+            ending: AttemptEnding::LeaseLost,
+            error: String::new(),
+            early_failure: Some(EarlyFailure::Machine),
+            phases: PhaseTimes {
+                init: Some(Duration::from_millis(1_200)),
+                ..PhaseTimes::default()
+            },
+            phase: Some(RunPhase::Apply),
+            retry_after: Some(Duration::from_secs(5)),
+        }
+    }
+
+    #[test]
+    fn the_newest_records_stay_and_their_errors_are_short() {
+        let mut records = Vec::new();
+        for epoch in 1..=100 {
+            keep_attempt(&mut records, record(epoch).with_error(&"é".repeat(100_000)));
+        }
+        let epochs: Vec<u64> = records.iter().map(|record| record.epoch.get()).collect();
+        assert_eq!(epochs, (81..=100).collect::<Vec<_>>());
+        assert!(
+            records
+                .iter()
+                .all(|record| record.error.len() <= ERROR_BYTES)
+        );
+        let stored = serde_json::to_string(&records).unwrap();
+        assert!(stored.len() < 32 * 1024, "{}", stored.len());
+    }
+
+    #[test]
+    fn records_come_back_and_those_of_later_versions_are_read() {
+        let stored = serde_json::to_value(record(3)).unwrap();
+        assert_eq!(stored["ended_at"], 1_770_110_150_000_003_i64);
+        let read: AttemptRecord = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(read, record(3));
+        let mut later = stored;
+        later["ending"] = "swallowed".into();
+        later["phase"] = "dream".into();
+        later["early_failure"] = "moon".into();
+        later["colour"] = "red".into();
+        let read: AttemptRecord = serde_json::from_value(later).unwrap();
+        assert_eq!((read.ending, read.phase), (AttemptEnding::Unknown, None));
+    }
+}
