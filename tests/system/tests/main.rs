@@ -4,6 +4,7 @@
 //! `cargo test -p cts-tests` needs the executables of the same profile: run `cargo build --workspace --bins`
 //! first, or use scripts/test.
 
+mod any_shape;
 mod api;
 mod cli;
 mod cluster;

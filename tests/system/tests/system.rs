@@ -1,17 +1,13 @@
 //! The whole system at work: built executables, real Consul, real Terraform.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod aliases_and_ports;
 mod broken_modules;
 mod buffering;
 mod cancels;
 mod change;
-mod consul_environment;
 mod consul_outage;
 mod crash;
-mod datacenters;
 pub(crate) mod destructions;
-mod dynamic_values;
 mod exported_metrics;
 mod failing_module;
 mod fresh_inputs;
@@ -19,29 +15,17 @@ mod groups;
 pub(crate) mod grpc;
 mod grpc_log;
 pub(crate) mod halting;
-mod handlers;
 mod hostile_values;
-pub(crate) mod judged_destructions;
 mod killed_moves;
 mod killed_pushes;
 mod large_task;
 pub(crate) mod lost_states;
-mod module_variables;
-mod named_ports;
 mod outside;
-mod provider_aliases;
-pub(crate) mod provider_environment;
-mod provider_forms;
-mod refused_keys;
-pub(crate) mod registry_module;
-mod remote;
-mod reported_cases;
+pub(crate) mod remote;
 mod restart;
 mod same_user;
 mod saved_plans;
 pub(crate) mod secrets;
 pub(crate) mod state_moves;
 mod termination;
-mod token_rights;
 mod unreadable_keys;
-mod vault;

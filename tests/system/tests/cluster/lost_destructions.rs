@@ -3,9 +3,9 @@
 use cts_tests::{Cluster, Plan, Service};
 use serde_json::json;
 
+use crate::any_shape::judged_destructions::resources;
 use crate::system::destructions::{Stage, delete, destroyed_task, until_gone};
 use crate::system::halting::{HALTING, HaltingTerraform};
-use crate::system::judged_destructions::resources;
 
 #[tokio::test]
 async fn another_worker_sees_in_the_state_that_everything_is_destroyed() {

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::table::{CHANGE, END, FAILURE, Filter, INSPECT, ONCE, REQUESTS, START};
 use super::site::{Server, blocks, driver, run, site, start};
-use crate::system::registry_module::{registry, use_registry};
+use crate::any_shape::registry_module::{registry, use_registry};
 
 /// One line, taken apart.
 struct Line<'a> {

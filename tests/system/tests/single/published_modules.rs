@@ -6,7 +6,7 @@ use cts_testkit::{ConsulAgent, free_port};
 use cts_tests::{LOCAL_BACKEND, Site};
 use serde_json::json;
 
-use crate::system::provider_environment::REQUIRED;
+use crate::any_shape::provider_environment::REQUIRED;
 
 /// The type of services before their kind was added.
 const TYPED: &str = r#"

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cts_testkit::{ConsulAgent, Postgres};
 use cts_tests::{Instance, Shape, Site};
 
-use super::provider_environment::REQUIRED;
-use super::vault::{SECRET, TOKEN, vault};
+use crate::any_shape::provider_environment::REQUIRED;
+use crate::any_shape::vault::{SECRET, TOKEN, vault};
 
 const CONSUL_TOKEN: &str = "token-of-consul-4711";
 const BACKEND_PASSWORD: &str = "password-of-backend";

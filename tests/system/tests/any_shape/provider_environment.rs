@@ -5,7 +5,7 @@ use std::fs;
 use cts_testkit::{ConsulAgent, assert_contains};
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
 
-use super::secrets::files_below;
+use crate::system::secrets::files_below;
 
 const SECRET: &str = "correct-horse-battery-staple";
 

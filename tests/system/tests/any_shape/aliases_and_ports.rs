@@ -4,9 +4,9 @@ use cts_testkit::{ConsulAgent, NewerConsul, eventually};
 use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, recorded_services};
 use serde_json::{Value, json};
 
-use super::destructions::until_gone;
 use super::provider_environment::REQUIRED;
-use super::remote::stage::{Stage, WORKSPACE};
+use crate::system::destructions::until_gone;
+use crate::system::remote::stage::{Stage, WORKSPACE};
 
 /// Records its services through one instance of a provider, and the names of all ports through the other instance.
 const MODULE: &str = r#"

@@ -8,7 +8,7 @@ use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::api::foreign_page::site::{NAME, Target, attack};
+use crate::any_shape::foreign_page::site::{NAME, Target, attack};
 use crate::api::scene::{MODULE, Scene, prepare};
 
 fn configuration(more: &str) -> String {

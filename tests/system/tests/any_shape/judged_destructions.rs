@@ -6,9 +6,9 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Instance};
 use serde_json::{Value, json};
 
-use super::destructions::{Stage, delete, destroyed_task, until_gone};
-use super::halting::{HALTING, HaltingTerraform};
-use super::state_moves::pg;
+use crate::system::destructions::{Stage, delete, destroyed_task, until_gone};
+use crate::system::halting::{HALTING, HaltingTerraform};
+use crate::system::state_moves::pg;
 
 /// Lineage of a state that was made elsewhere.
 const FOREIGN: &str = "11111111-2222-3333-4444-555555555555";

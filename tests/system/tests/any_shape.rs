@@ -1,0 +1,27 @@
+//! Behaviour that one service decides alone (the client of Consul, the worker, the gateway), whatever the shape and the
+//! store: these tests run once, as one process.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+
+mod aliases_and_ports;
+mod conditions;
+mod consul_environment;
+mod datacenters;
+mod dynamic_values;
+mod foreign_page;
+mod handlers;
+mod hostile;
+pub(crate) mod judged_destructions;
+mod module_variables;
+mod named_ports;
+mod odd_requests;
+mod provider_aliases;
+pub(crate) mod provider_environment;
+mod provider_forms;
+mod refused_keys;
+pub(crate) mod registry_module;
+mod reported_cases;
+mod served_document;
+mod stock_client;
+mod stock_program;
+mod token_rights;
+mod vault;
