@@ -1,8 +1,8 @@
 //! The form of messages in the REST API: answers of cts's own endpoints serialise themselves, and clients read the
 //! same messages.
 //!
-//! `tests/generated` puts serde's attributes on these messages, and names the helpers below in them. Members come
-//! in the order of the fields in `proto/`.
+//! `tests/generated` puts serde's attributes on these messages, by the options of `proto/cts/json/v1`, and names the
+//! helpers below in them. Members come in the order of the fields in `proto/`.
 
 mod run_output;
 mod state;

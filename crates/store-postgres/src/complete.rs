@@ -1,23 +1,15 @@
 //! The end of an attempt.
 
-mod close;
-
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::{Event, EventConfig, LeaseEpoch, RunId};
-use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
-use cts_store::cancel::SUSPENDED_UNTIL;
-use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
-use cts_store_sql::{
-    checks, endings, has_open_remote, housekeeping, shrink_limits, state_is_refused, tasks,
-    terraform_states, workers,
-};
-use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use cts_core::{Event, EventConfig};
+use cts_store::{Completed, Completion, LeaseError, stored_serial};
+use cts_store_sql::attempt_ends;
+use sqlx::{Connection as _, PgConnection, Row as _};
 
-use self::close::{close, give_up, put_back, succeed};
 use crate::call::shared;
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
-use crate::row::{Cell, by, encoded_details, failed_to, span, span_micros};
+use crate::row::{Cell, encoded_details, failed_to, span};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -39,8 +31,9 @@ pub(crate) async fn complete(
 /// that lock. `None`, without any change, if the lease does not exist or is not for a run that applies, or if its
 /// task is blocked, being created or being deleted.
 ///
-/// The statement restates the rule of success of [`Attempt::completed`], because every change waits for it
-/// (`cts-bench change-to-apply`). The scenarios and the walk of the conformance suite keep the two equal.
+/// The statement restates the rule of success of [`Attempt::completed`](cts_store::attempt::Attempt::completed),
+/// because every change waits for it (`cts-bench change-to-apply`). The scenarios and the walk of the conformance suite
+/// keep the two equal.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,
@@ -164,150 +157,13 @@ async fn not_applied(
 ) -> Result<Completed, LeaseError> {
     let failed = failed_to("end an attempt");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let Some((attempt, now)) = locked(&mut transaction, completion).await? else {
+    let read = attempt_ends::locked(&mut shared(&mut transaction), completion).await?;
+    let Some((attempt, now)) = read else {
         return Err(completion.lost());
     };
     logs::append(&mut transaction, completion.run, &completion.log).await?;
     let end = attempt.completed(completion, now)?;
-    let completed = write(&mut transaction, end, now).await?;
+    let completed = attempt_ends::write(&mut shared(&mut transaction), end, now).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(completed)
-}
-
-/// Ends an attempt whose lease has expired, like a completed attempt. The caller has locked the task and the run.
-pub(crate) async fn lose(
-    transaction: &mut PgTransaction<'_>,
-    lease: (RunId, LeaseEpoch),
-    (holder, renewable): (&str, bool),
-    ids: &ExpiredLeases,
-) -> Result<Completed, StoreError> {
-    let completion = Completion::of_lost_lease(lease, holder, ids);
-    let Some((attempt, now)) = locked(transaction, &completion).await? else {
-        return Err(StoreError::Database {
-            operation: "take back leases",
-            source: Box::new(completion.lost()),
-        });
-    };
-    housekeeping::note_lost(&mut shared(transaction), Some(completion.run)).await?;
-    let end = attempt.lost(&completion, renewable, now)?;
-    write(transaction, end, now).await
-}
-
-/// Locks the task and the run, and returns the attempt and the time; `None` if the lease is not live.
-async fn locked(
-    transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-) -> Result<Option<(Attempt, i64)>, StoreError> {
-    let read = failed_to("read a leased run");
-    sqlx::query(
-        "-- complete: the task is locked before its run
-        SELECT FROM tasks
-        WHERE name = (SELECT task_name FROM runs WHERE id = $1)
-        FOR NO KEY UPDATE",
-    )
-    .bind(completion.run.as_uuid())
-    .execute(&mut **transaction)
-    .await
-    .map_err(&read)?;
-    // A separate statement, which sees changes made during the wait for the lock.
-    let row = sqlx::query(concat!(
-        "-- complete: the attempt; index runs_one_queued
-        SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
-               r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
-               r.updated_at, r.ended_attempts,
-               CASE WHEN r.leased_epoch = r.epoch THEN r.leased_at END AS leased_at,
-               CASE WHEN r.leased_epoch = r.epoch THEN r.run_phase END AS run_phase, cts_now() AS now,
-               t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
-               t.destroy_run, t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
-               EXISTS (SELECT FROM runs q
-                       WHERE q.task_name = r.task_name AND q.status = 'queued'
-                         AND q.kind = 'apply') AS newer_waits,
-               ", state_is_refused!(), " AS state_refused,
-               r.remote_run, t.remote_run AS task_remote_run, ", has_open_remote!(), " AS has_open_remote
-        FROM runs r
-        -- Of this run alone: old statistics could make reading all tasks in order look cheaper.
-        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
-        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'
-        FOR NO KEY UPDATE OF r",
-    ))
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(completion.holder.as_str())
-    .fetch_optional(&mut **transaction)
-    .await
-    .map_err(&read)?;
-    let Some(row) = row else { return Ok(None) };
-    let now: i64 = row.try_get("now").map_err(&read)?;
-    Ok(Some((by(Attempt::read)(&row)?, now)))
-}
-
-async fn write(
-    transaction: &mut PgTransaction<'_>,
-    end: AttemptEnd<'_>,
-    now: i64,
-) -> Result<Completed, StoreError> {
-    match &end.writes {
-        AttemptWrites::Succeed(event) => succeed(transaction, &end, event, now).await?,
-        AttemptWrites::GiveUp {
-            event,
-            tried,
-            withheld,
-            retry_after,
-        } => {
-            let marks = (*tried, *withheld);
-            give_up(transaction, &end, event, (marks, *retry_after), now).await?;
-        }
-        AttemptWrites::PutBack {
-            attempts,
-            wait,
-            elsewhere,
-        } => {
-            let due_at = now.saturating_add(span_micros(*wait));
-            put_back(transaction, &end, *attempts, (due_at, false), now).await?;
-            if *elsewhere {
-                let c = &mut shared(transaction);
-                workers::prefer_another(c, end.completion, due_at).await?;
-            }
-        }
-        AttemptWrites::Suspend => {
-            put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;
-        }
-        AttemptWrites::EndRemote { wait } => {
-            one(endings::put(&mut shared(transaction), &end, *wait).await?)?;
-        }
-        AttemptWrites::Close { plan } => {
-            close(transaction, &end, *plan, now).await?;
-            if let Some(outcome) = end.check_outcome() {
-                let c = &mut shared(transaction);
-                checks::end(c, &end.task, end.completion.run, outcome).await?;
-            }
-        }
-    }
-    if let Some(state) = &end.completion.state {
-        terraform_states::report(&mut shared(transaction), &end.task, state).await?;
-    }
-    tasks::apply_end(&mut shared(transaction), &end.task, end.task_after).await?;
-    if !end.kind.changes_resources() {
-        endings::after_other(&mut shared(transaction), end.task.as_str()).await?;
-    }
-    let looked = shrink_limits::reevaluate(&mut shared(transaction), end.task.as_str()).await?;
-    let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
-        .bind(end.task.as_str())
-        .fetch_one(&mut **transaction)
-        .await
-        .map_err(failed_to("end an attempt"))?;
-    let due = due.map(|due| span(due.saturating_sub(now)));
-    Ok(end.answer(due, looked))
-}
-
-/// Checks that one row changed. The run is locked, so no other number is possible; otherwise nothing may be
-/// committed.
-fn one(rows: u64) -> Result<(), StoreError> {
-    if rows == 1 {
-        return Ok(());
-    }
-    Err(StoreError::Database {
-        operation: "end an attempt",
-        source: format!("{rows} rows were changed instead of one").into(),
-    })
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use cts_store::StoreError;
-pub(crate) use cts_store::cell::{
-    Cell, InputEncoding, encoded, encoded_details, encoded_plan, span_micros,
-};
+pub(crate) use cts_store::cell::{Cell, encoded, encoded_details, span_micros};
 use cts_store::fields::Columns;
 pub(crate) use cts_store_sql::failed_to;
 use sqlx::postgres::PgRow;

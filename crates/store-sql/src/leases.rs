@@ -222,7 +222,7 @@ pub async fn resume(
 pub(crate) async fn lock_task_of(c: &mut dyn Connection, run: RunId) -> Result<(), StoreError> {
     sql(
         "lock the task of a run",
-        "-- resume, record_state, record_remote_run: the task is locked before its run
+        "-- complete, resume, record_state, record_remote_run: the task is locked before its run
         SELECT 1 FROM tasks
         WHERE name = (SELECT task_name FROM runs WHERE id = $1)
         FOR NO KEY UPDATE",

@@ -1,13 +1,15 @@
 //! The methods of the store that SQLite and Postgres share.
 //!
 //! A method runs [statements](sql) over a [`Connection`]. Statements have the same text for both databases except for
-//! a few [words](Dialect); where they differ more, the method has one text for each database. Acquire, enqueue,
-//! complete, prune and reap are implemented per database, because their speed depends on the database.
+//! a few [words](Dialect); where they differ more, the method has one text for each database. Acquire, enqueue, prune
+//! and the statement with which Postgres ends an apply that succeeded are implemented per database, because their
+//! speed depends on the database.
 //!
 //! Where rows are locked, the order is that of `cts-store-postgres`.
 #![warn(missing_docs)]
 
 pub mod archive;
+pub mod attempt_ends;
 mod attempts;
 pub mod audit;
 pub mod bundles;

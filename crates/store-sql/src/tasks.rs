@@ -3,12 +3,12 @@
 //! Runs, events and logs outlive their task, ticks do not. A task has an *incarnation*, which its runs and events
 //! carry: a task that reuses an old name begins with an empty status.
 
-use cts_core::{Digest, EventConfig, RunId, TaskAfterRun, TaskName, TaskSpec};
+use cts_core::{Digest, EventConfig, RunId, TaskName, TaskSpec};
 use cts_store::cell::encoded;
 use cts_store::{NewTask, StoreError, StoredTask, TaskVersion, decode};
 use serde_json::json;
 
-use crate::{Connection, Statement, destruction, endings, sql, text_if_any};
+use crate::{Connection, Statement, sql, text_if_any};
 
 /// Columns of a task that are derived from its declaration, with their types.
 const DECLARED: [(&str, &str); 9] = [
@@ -173,37 +173,6 @@ pub async fn remove(c: &mut dyn Connection, names: &[&str]) -> Result<(), StoreE
     );
     removed.bind(names).execute(c).await?;
     Ok(())
-}
-
-/// Applies the end of a run to its task.
-pub async fn apply_end(
-    c: &mut dyn Connection,
-    task: &TaskName,
-    after: TaskAfterRun,
-) -> Result<(), StoreError> {
-    let goes = matches!(after, TaskAfterRun::Goes | TaskAfterRun::Destroys(_));
-    if goes && endings::after_other(c, task.as_str()).await? {
-        return Ok(());
-    }
-    match after {
-        TaskAfterRun::Stays => Ok(()),
-        TaskAfterRun::Goes => remove(c, &[task.as_str()]).await,
-        TaskAfterRun::Destroys(run) => destruction::begin(c, task.as_str(), run).await.map(drop),
-        TaskAfterRun::Enters(phase) => {
-            let entered = sql(
-                "end a creation",
-                "-- complete: the end of a creation
-                UPDATE tasks
-                SET phase = $1,
-                    creation = CASE $1 WHEN 'ready' THEN NULL ELSE creation END,
-                    creation_run = CASE $1 WHEN 'ready' THEN NULL ELSE creation_run END,
-                    updated_at = {now}
-                WHERE name = $2",
-            );
-            entered.bind(phase.as_str()).bind(task).execute(c).await?;
-            Ok(())
-        }
-    }
 }
 
 /// Reads the visible tasks.

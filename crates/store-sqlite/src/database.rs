@@ -14,7 +14,7 @@ use cts_store::{
 };
 use cts_store_sql::leadership::{self, fence};
 use cts_store_sql::{
-    Connections, Database, Durability, Intent, Length, Session, SqlStore, configure,
+    Connections, Database, Durability, Intent, Length, Session, SqlStore, attempt_ends, configure,
 };
 
 use crate::call::{Reading, Writing, shared};
@@ -252,7 +252,8 @@ impl Database for SqliteDatabase {
         fence(&mut shared(&mut transaction, now), leader).await?;
         reclaim::forget_silent(&mut transaction, now).await?;
         set_back::bring_back(&mut transaction, now).await?;
-        let requeued = reclaim::reap(&mut transaction, each, now).await?;
+        let requeued =
+            attempt_ends::take_back(&mut shared(&mut transaction, now), each, now).await?;
         transaction.commit().await?;
         Ok(requeued)
     }

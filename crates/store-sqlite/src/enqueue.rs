@@ -12,20 +12,20 @@ use crate::call::shared;
 use crate::inputs;
 use crate::row::{by, failed_to};
 
-pub(crate) struct NewRun<'a> {
-    pub(crate) id: RunId,
-    pub(crate) task: &'a str,
-    pub(crate) kind: RunKind,
+struct NewRun<'a> {
+    id: RunId,
+    task: &'a str,
+    kind: RunKind,
     /// The run has a single attempt.
-    pub(crate) requested: bool,
-    pub(crate) input: Digest,
-    pub(crate) due_at: i64,
+    requested: bool,
+    input: Digest,
+    due_at: i64,
     /// The settings that its worker needs.
-    pub(crate) settings: Option<i64>,
+    settings: Option<i64>,
     /// Its trace in stored form; a requested run has the trace of its request.
-    pub(crate) trace: Option<String>,
+    trace: Option<String>,
     /// Its cause in stored form.
-    pub(crate) cause: Option<String>,
+    cause: Option<String>,
 }
 
 /// Decides these requests, one after the other.
@@ -170,7 +170,7 @@ async fn context(
     row.as_ref().map(by(EnqueueContext::read)).transpose()
 }
 
-pub(crate) async fn insert_run(
+async fn insert_run(
     connection: &mut SqliteConnection,
     run: NewRun<'_>,
     now: i64,

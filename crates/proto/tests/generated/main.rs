@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost::Message as _;
+
 fn proto_files(below: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut directories = vec![below.to_owned()];
@@ -48,22 +50,21 @@ fn generated_files_are_up_to_date() {
     let mut compiler = protox::Compiler::new([&root]).unwrap();
     compiler.include_imports(true).include_source_info(true);
     compiler.open_files(proto_files(&root)).unwrap();
-    let descriptors = compiler.file_descriptor_set();
     let builder = tonic_prost_build::configure()
         .btree_map(".")
         .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .out_dir(fresh.path());
-    json::with_json(builder, &descriptors)
-        .compile_fds(descriptors)
+    let mut descriptors = json::without_options(compiler.file_descriptor_set());
+    json::with_json(builder, &compiler.descriptor_pool())
+        .compile_fds(descriptors.clone())
         .unwrap();
-    let mut bare = protox::Compiler::new([&root]).unwrap();
-    bare.include_imports(true)
-        .open_files(proto_files(&root))
-        .unwrap();
+    for file in &mut descriptors.file {
+        file.source_code_info = None;
+    }
     fs::write(
         fresh.path().join("descriptors.bin"),
-        bare.encode_file_descriptor_set(),
+        descriptors.encode_to_vec(),
     )
     .unwrap();
 

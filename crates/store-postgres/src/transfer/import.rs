@@ -67,13 +67,11 @@ impl PostgresImport {
         let target = Target::new(settings)?;
         schema::check(&target).await?;
         let mut connection = target.single().await?;
-        for statement in [
-            "BEGIN",
-            "SET LOCAL lock_timeout = '10s'",
-            "LOCK TABLE tasks, deleted_tasks, configuration_in_force, run_requests, inputs, runs, events, tick_events, log_lines, bundles
-                IN EXCLUSIVE MODE",
-        ] {
-            sqlx::query(statement)
+        // Whoever writes an audit record locks the head first.
+        let tables = TABLES.map(|table| table.name).join(", ");
+        let lock = format!("LOCK TABLE audit_head, {tables}, run_requests IN EXCLUSIVE MODE");
+        for statement in ["BEGIN", "SET LOCAL lock_timeout = '10s'", &lock] {
+            sqlx::query(AssertSqlSafe(statement))
                 .execute(&mut connection)
                 .await
                 .map_err(|error| target.open_error(error))?;

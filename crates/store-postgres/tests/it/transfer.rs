@@ -12,7 +12,9 @@ use cts_store::{Claim, HeldLeases as _, Store as _, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{claim, task};
 use cts_store_postgres::{NotEmpty, PostgresImport, check_empty, export};
+use cts_store_sql::tables::TABLES;
 use cts_store_sqlite::SqlExport;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use self::file::BOOT;
 pub(crate) use self::file::FileFixture;
@@ -278,6 +280,27 @@ async fn second_of_two_parallel_imports_is_refused() {
     let (second, committed) = tokio::join!(PostgresImport::begin(&settings), import.commit());
     committed.unwrap();
     assert!(not_empty(second).runs > 0);
+}
+
+#[tokio::test]
+async fn writers_of_every_moving_table_wait_during_a_move() {
+    let url = migrated().await;
+    let import = PostgresImport::begin(&settings(&url)).await.unwrap();
+    for table in TABLES {
+        let mut writer = PgConnection::connect(&url).await.unwrap();
+        let write = format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE NOWAIT", table.name);
+        sqlx::raw_sql("BEGIN").execute(&mut writer).await.unwrap();
+        let refused = sqlx::raw_sql(AssertSqlSafe(write))
+            .execute(&mut writer)
+            .await;
+        let refused = refused.map(drop).map_err(sqlx::Error::into_database_error);
+        let code = refused
+            .err()
+            .flatten()
+            .and_then(|error| error.code().map(String::from));
+        assert_eq!(code.as_deref(), Some("55P03"), "{}", table.name);
+    }
+    import.commit().await.unwrap();
 }
 
 /// Run it alone, with `--ignored --nocapture` and in release.
