@@ -131,6 +131,7 @@ async fn runs_are_cancelled() {
         ("other", "", 404, "a run with id 'other' does not exist"),
         (RUN, "[]", 400, "cancels a run"),
         (RUN, r#"{"forced": true}"#, 400, "cancels a run"),
+        (RUN, r#"{"force": "yes"}"#, 400, "cancels a run"),
     ] {
         let answer = cancel("POST", id, body).await;
         assert_eq!(answer.status, status, "{answer:?}");

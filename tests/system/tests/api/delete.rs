@@ -98,18 +98,3 @@ async fn a_running_task_finishes_its_run_and_begins_no_other() {
     assert_eq!(scene.steps("pool"), 2);
     scene.instance.stop().await;
 }
-
-#[tokio::test]
-async fn tasks_come_and_go_many_times_under_one_name() {
-    let scene = Scene::empty().await;
-    for round in 0..5 {
-        let query = if round % 2 == 0 { "?run=now" } else { "" };
-        scene
-            .create(&object("ghost", MODULE), query)
-            .await
-            .expect(201);
-        assert_eq!(scene.delete("ghost").await.status, 202);
-        scene.wait_until_gone("ghost").await;
-    }
-    scene.instance.stop().await;
-}

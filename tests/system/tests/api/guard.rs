@@ -1,7 +1,7 @@
 //! The guard against the loss of instances (docs/runs.md#the-guard-against-lost-instances).
 
 use cts_testkit::{assert_contains, eventually};
-use cts_tests::{DEADLINE, Site, executable, task};
+use cts_tests::{DEADLINE, executable, task};
 use serde_json::{Value, json};
 
 use crate::api::program::{CommandOutput, call};
@@ -52,23 +52,6 @@ impl Scene {
         .await;
     }
 
-    /// The first input after a start is not buffered, so changes that follow each other closely would not be one.
-    async fn wait_until_looked_at(&self) {
-        eventually(DEADLINE, async || {
-            let explanation = self.instance.api.get("/v1/tasks/pool/explain").await;
-            let decision = &explanation["explanation"]["last_decision"]["kind"];
-            let is_over = decision == "skipped_unchanged";
-            is_over.then_some(()).ok_or_else(|| explanation.to_string())
-        })
-        .await;
-    }
-
-    async fn tag(&self, id: &str, tag: &str) {
-        self.consul
-            .register_service("web", id, 1, &[], &[tag])
-            .await;
-    }
-
     async fn hold(&self) -> Value {
         self.instance.api.task_status("pool").await["hold"].clone()
     }
@@ -109,6 +92,10 @@ async fn a_service_that_loses_most_of_its_instances_changes_nothing_until_it_is_
     assert_eq!(scene.hold().await["since"], since);
     scene.site.wait_for_ids("pool", &all).await;
 
+    let seen = json!({"seen": [{"service": "web", "now": 2}]});
+    let release = crate::api::wire::Request::new("POST", "/v1/tasks/pool/release").json(&seen);
+    let message = scene.send(&release).await.refused(409);
+    assert_contains(&message, ["web has 1 of the 4 instances"]);
     cts(&scene, &["task", "release", "pool"]).await.well(&[
         "'pool' is released",
         "INSTANCES",
@@ -242,102 +229,5 @@ async fn a_replacement_of_a_blocked_task_waits_until_it_is_released() {
     let released = ["task", "replace", "-auto-approve", "-release", &file];
     cts(&scene, &released).await.well(&["Task 'pool' replaced"]);
     scene.site.wait_for_ids("pool", &[]).await;
-    scene.instance.stop().await;
-}
-
-/// Waits for a step in the journal after its first `before` lines: the same instances may have been there
-/// earlier.
-async fn wait_behind(scene: &Scene, before: usize, word: &str, ids: &str) {
-    eventually(DEADLINE, async || {
-        let journal = scene.site.journal("pool");
-        let is_step =
-            |line: &String| line.starts_with(word) && line.rsplit(' ').next() == Some(ids);
-        let newer = journal.get(before..).unwrap_or_default();
-        let found = newer.iter().any(is_step).then_some(());
-        found.ok_or_else(|| format!("no {word} of <{ids}> behind {before} of {journal:?}"))
-    })
-    .await;
-}
-
-/// Each step is small against the one before it, and none of them is applied.
-#[tokio::test]
-async fn instances_that_go_while_applies_fail_are_counted_against_what_was_applied() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let limit = "max_shrink = \"50%\"\nbuffer_period { enabled = false }";
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], limit)).await;
-    for number in 2..=8 {
-        scene.register("web", &format!("web-{number}")).await;
-    }
-    let ids = |most: u8| (1..=most).map(|n| format!("web-{n}")).collect::<Vec<_>>();
-    scene
-        .site
-        .wait_for_step("pool", "end", &ids(8).join(","))
-        .await;
-
-    scene.tag("web-1", "broken").await;
-    eventually(DEADLINE, async || {
-        let status = scene.instance.api.task_status("pool").await;
-        let failed = status["status"] == "errored" || status["status"] == "critical";
-        failed.then_some(()).ok_or_else(|| status.to_string())
-    })
-    .await;
-    let mut left = 8;
-    for fewer in [7, 4] {
-        let gone: Vec<u8> = (fewer + 1..=left).collect();
-        let before = scene.site.journal("pool").len();
-        scene.lose(&gone).await;
-        left = fewer;
-        wait_behind(&scene, before, "begin", &ids(left).join(",")).await;
-    }
-    scene.lose(&[3, 4]).await;
-    scene.wait_until_held(8, 2).await;
-    scene.lose(&[2]).await;
-    scene.wait_until_held(8, 1).await;
-    scene.tag("web-1", "mended").await;
-    let scene = scene.restart().await;
-    scene.wait_until_held(8, 1).await;
-
-    let before = scene.site.journal("pool").len();
-    for number in 2..=4 {
-        scene.register("web", &format!("web-{number}")).await;
-    }
-    wait_behind(&scene, before, "end", &ids(4).join(",")).await;
-    assert_eq!(scene.hold().await, Value::Null);
-    let journal = scene.site.journal("pool");
-    let few = journal.iter().filter(|line| {
-        let ids = line.rsplit(' ').next().unwrap_or_default();
-        line.starts_with("begin") && ids.split(',').count() < 4
-    });
-    // Lines from before all eight were there.
-    let few: Vec<_> = few.filter(|line| !line.ends_with("web-1")).collect();
-    assert!(few.len() <= 2, "{journal:?}");
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
-async fn a_limit_that_the_file_adds_counts_from_what_is_applied() {
-    let scene = Scene::with(&task("pool", MODULE, &["web"], "")).await;
-    let all = ["web-1", "web-2", "web-3", "web-4"];
-    scene.grow().await;
-    scene.site.wait_for_ids("pool", &all).await;
-    scene.wait_until_idle().await;
-    scene.configure(&task("pool", MODULE, &["web"], GUARDED));
-    let scene = scene.restart().await;
-    scene.wait_until_looked_at().await;
-    scene.lose(&[2, 3, 4]).await;
-    scene.wait_until_held(4, 1).await;
-    scene.site.wait_for_ids("pool", &all).await;
-    let path = "/v1/tasks/pool/release";
-    let release = |now: u32| {
-        let seen = json!({"seen": [{"service": "web", "now": now}]});
-        crate::api::wire::Request::new("POST", path).json(&seen)
-    };
-    let refused = scene.send(&release(2)).await;
-    assert_eq!(refused.status, 409, "{refused}");
-    let text = refused.to_string();
-    assert!(text.contains("web has 1 of the 4 instances"), "{text}");
-    scene.send(&release(1)).await.expect(200);
-    scene.site.wait_for_ids("pool", &["web-1"]).await;
     scene.instance.stop().await;
 }

@@ -102,23 +102,6 @@ async fn a_running_apply_stops_gently_and_runs_with_the_next_change(
 }
 
 #[tokio::test]
-async fn a_second_request_waits_its_time_and_force_ends_it() {
-    let (_consul, site, cts, run) = applying(Driver::Terraform).await;
-    let (status, answer) = cancel(&cts, &run, Some(json!({"force": false}))).await;
-    assert_eq!(status, 202, "{answer}");
-    let (status, answer) = cancel(&cts, &run, None).await;
-    assert_eq!(status, 409, "{answer}");
-    let (status, answer) = cancel(&cts, &run, Some(json!({"force": "yes"}))).await;
-    assert_eq!(status, 400, "{answer}");
-    let unknown = "00000000-0000-7000-8000-000000000000";
-    assert_eq!(cancel(&cts, unknown, None).await.0, 404);
-    assert_eq!(cancel(&cts, "none", None).await.0, 404);
-    run_with(&cts, "pool", "failed").await;
-    site.wait_until_quiet().await;
-    cts.stop().await;
-}
-
-#[tokio::test]
 async fn a_queued_run_is_withdrawn() {
     let (consul, site, cts, running) = applying(Driver::Terraform).await;
     consul.register_service("web", "web-3", 3, &[], &[]).await;
