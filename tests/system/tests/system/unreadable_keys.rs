@@ -155,6 +155,21 @@ async fn one_value_that_is_no_text_holds_up_no_other_key(
     cts.stop().await;
 }
 
+#[tokio::test]
+async fn value_of_an_unreadable_key_outlives_a_kill_of_all_processes() {
+    let scene = Scene::new().await;
+    let cts = Instance::start(&scene.site).await;
+    scene.change("2", "x").await;
+    scene.consul.kv_put("limits/odd", NOT_TEXT.to_vec()).await;
+    explanation(&cts, "prefix", "view_unreadable").await;
+    cts.kill().await;
+    scene.consul.kv_put("limits/cart", "3").await;
+    let cts = Instance::start(&scene.site).await;
+    scene.change("3", "x").await;
+    scene.change("4", "x").await;
+    cts.stop().await;
+}
+
 /// The next watcher has never seen the value.
 #[tokio::test]
 async fn value_of_an_unreadable_key_outlives_a_kill_of_the_watcher() {
