@@ -1,21 +1,16 @@
 //! Tasks created, changed and deleted over the API.
 
 use cts_core::runs::RunKind;
-use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
+use cts_core::{RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
 use cts_store::configured::declaration;
 use cts_store::fields::Fields;
 use cts_store::{
-    DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError, decode,
+    DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError,
 };
 
-use crate::{Connection, cancel, destruction, endings, requests, sql, tasks, terraform_states};
-
-/// A task with its activity.
-pub(crate) struct Current {
-    pub(crate) task: StoredTask,
-    activity: TaskActivity,
-    configured: Option<String>,
-}
+use crate::{
+    Connection, cancel, current_task, destruction, endings, requests, sql, tasks, terraform_states,
+};
 
 /// Begins to create a task and requests its run.
 pub async fn create(c: &mut dyn Connection, task: &NewTask) -> Result<(), TaskError> {
@@ -56,67 +51,13 @@ async fn make_way(c: &mut dyn Connection, name: &TaskName) -> Result<(), TaskErr
     }
 }
 
-/// Reads the task and locks it until the transaction ends.
-pub(crate) async fn current(c: &mut dyn Connection, name: &TaskName) -> Result<Current, TaskError> {
-    sql(
-        "read a task",
-        "-- change_task, delete_task: the task\nSELECT 1 FROM tasks WHERE name = $1 FOR UPDATE",
-    )
-    .bind(name)
-    .on_postgres(c)
-    .await?;
-    let current = sql(
-        "read a task",
-        "-- change_task, delete_task: what it is at; indexes runs_one_running, runs_waiting, run_requests_task
-        SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured, t.destroy_run,
-               t.destruction_suspended_at,
-               EXISTS (SELECT 1 FROM runs r
-                       WHERE r.task_name = t.name AND r.status = 'running'
-                         AND r.waiting_for IS NULL) AS running,
-               NOT t.enabled AND EXISTS (
-                   SELECT 1 FROM runs r
-                   WHERE r.task_name = t.name AND r.status = 'running' AND r.kind = 'check'
-                     AND r.destroys IS NULL) AS checks,
-               EXISTS (SELECT 1 FROM runs r
-                       WHERE r.task_name = t.name AND r.status = 'running'
-                         AND r.waiting_for IS NOT NULL) AS waits,
-               EXISTS (SELECT 1 FROM runs r
-                       WHERE r.task_name = t.name AND r.status = 'queued'
-                         AND (t.enabled OR r.kind <> 'apply' OR r.requested)
-                         AND (t.enabled OR r.kind <> 'check' OR r.destroys IS NOT NULL)
-                         AND (r.due_at <= {now} OR r.attempts > 0)) AS about_to_run,
-               EXISTS (SELECT 1 FROM run_requests q
-                       WHERE q.task_name = t.name AND q.refused IS NULL
-                         AND (t.enabled OR q.kind <> 'check')) AS requested
-        FROM tasks t
-        WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')",
-    );
-    let current = current.bind(name).optional(c, |row| {
-        let task = decode::stored_task(row)?;
-        let row = Fields::new(row, "read a task", "tasks");
-        Ok(Current {
-            activity: TaskActivity {
-                phase: task.phase,
-                running: row.flag("running")?,
-                checks: row.flag("checks")?,
-                waits: row.flag("waits")?,
-                about_to_run: row.flag("about_to_run")?,
-                requested: row.flag("requested")?,
-            },
-            configured: row.text_if_any("configured")?.map(str::to_owned),
-            task,
-        })
-    });
-    current.await?.ok_or(TaskError::Unknown)
-}
-
 /// Changes a visible task, and returns it after the change.
 pub async fn change(
     c: &mut dyn Connection,
     name: &TaskName,
     change: &TaskChange,
 ) -> Result<StoredTask, TaskError> {
-    let current = current(c, name).await?;
+    let current = current_task::current(c, name).await?;
     if let Some((run, _)) = change.request
         && requests::is_known(c, run).await?
     {
@@ -198,7 +139,7 @@ pub async fn delete(
     name: &TaskName,
     deletion: Deletion,
 ) -> Result<bool, TaskError> {
-    let current = current(c, name).await?;
+    let current = current_task::current(c, name).await?;
     let running = current.activity.is_leased();
     let is_deleting = current.task.phase == TaskPhase::Deleting;
     if deletion != Deletion::Retain && current.task.destruction_suspended {

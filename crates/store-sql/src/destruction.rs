@@ -5,7 +5,7 @@ use cts_core::{RunId, TaskName, TaskPhase};
 use cts_store::fields::Fields;
 use cts_store::{StoreError, TaskError, stored_kind};
 
-use crate::{Connection, changes, sql, tasks};
+use crate::{Connection, current_task, sql, tasks};
 
 /// Key of the advisory lock of inputs: shared by writers that are about to refer to an input, exclusive for
 /// removing inputs without a reference.
@@ -13,7 +13,7 @@ pub const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
 /// Queues a plan of the destruction of a ready task; `false` if nothing exists to be destroyed.
 pub async fn plan(c: &mut dyn Connection, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
-    if changes::current(c, name).await?.task.phase == TaskPhase::Deleting {
+    if current_task::current(c, name).await?.task.phase == TaskPhase::Deleting {
         return Err(TaskError::Deleting);
     }
     Ok(queue(c, name.as_str(), RunKind::DestroyPlan, run).await?)

@@ -20,6 +20,7 @@ mod conditions;
 pub mod configurations;
 pub mod configure;
 mod connection;
+mod current_task;
 mod database;
 pub mod destruction;
 mod dialect;

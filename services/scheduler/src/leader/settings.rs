@@ -30,8 +30,11 @@ use crate::liveness::FORGOTTEN_AFTER;
 use crate::options::Workers;
 use crate::term::Term;
 
-/// Time between two rounds without a notification.
+/// Time between two rounds without a notification, where heartbeats may reach another replica.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// The same where all heartbeats reach this process.
+const EVERY_ALONE: Duration = Duration::from_secs(8);
 
 /// Shortest time between two looks, in which heartbeats gather.
 const GATHER: Duration = Duration::from_millis(20);
@@ -70,6 +73,10 @@ impl SettingsKeeper {
         let context = Arc::clone(&self.context);
         let used = Arc::clone(&self.used);
         let mut outage = Outage::default();
+        let every = match context.workers {
+            Workers::Own => EVERY_ALONE,
+            Workers::Others => EVERY,
+        };
         loop {
             let epoch = term.in_force().await;
             match self.compare(epoch).await {
@@ -83,7 +90,7 @@ impl SettingsKeeper {
             }
             tokio::time::sleep(GATHER).await;
             tokio::select! {
-                () = tokio::time::sleep(EVERY) => {}
+                () = tokio::time::sleep(if outage.is_on() { EVERY } else { every }) => {}
                 () = context.notifier.settings.notified(), if !outage.is_on() => {}
                 () = used.more.notified(), if !outage.is_on() => {}
             }

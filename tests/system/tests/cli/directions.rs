@@ -18,8 +18,9 @@ const KNOWN: [(&str, &str, &str); 3] = [
 static IMPORT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\bcrate::(?:\{([^;]*?)\};|([a-z]\w*))").unwrap());
 
-static NAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?:^|,)\s*([a-z]\w*)(?:::|\s*,|\s*$)").unwrap());
+static INNER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{[^{}]*\}").unwrap());
+
+static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^|,)\s*([a-z]\w*)").unwrap());
 
 /// The modules at the top of the crate that each of them imports.
 fn imports(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
@@ -42,8 +43,13 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
         let known = imports.entry(module.to_owned()).or_default();
         for import in IMPORT.captures_iter(&text) {
             known.extend(import.get(2).map(|name| name.as_str().to_owned()));
-            let list = import.get(1).map_or("", |list| list.as_str());
-            known.extend(NAME.captures_iter(list).map(|name| name[1].to_owned()));
+            let mut list = import
+                .get(1)
+                .map_or(String::new(), |list| list.as_str().to_owned());
+            while INNER.is_match(&list) {
+                list = INNER.replace_all(&list, "").into_owned();
+            }
+            known.extend(NAME.captures_iter(&list).map(|name| name[1].to_owned()));
         }
     }
     let mut imports = BTreeMap::new();
