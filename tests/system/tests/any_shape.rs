@@ -24,4 +24,4 @@ mod served_document;
 mod stock_client;
 mod stock_program;
 mod token_rights;
-mod vault;
+pub(crate) mod vault;

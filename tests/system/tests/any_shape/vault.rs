@@ -4,13 +4,13 @@ use cts_testkit::VaultServer;
 use serde_json::json;
 
 /// Its secret, `password` of `kv/probe`.
-pub(super) const SECRET: &str = "correct-horse-battery-staple";
+pub(crate) const SECRET: &str = "correct-horse-battery-staple";
 
 /// A token for it.
-pub(super) const TOKEN: &str = "token-of-vault";
+pub(crate) const TOKEN: &str = "token-of-vault";
 
 /// A real Vault with the secret and the token.
-pub(super) async fn vault() -> VaultServer {
+pub(crate) async fn vault() -> VaultServer {
     let vault = VaultServer::start().await;
     has(&vault, SECRET).await;
     let token = json!({"id": TOKEN, "policies": ["root"]});
@@ -19,7 +19,7 @@ pub(super) async fn vault() -> VaultServer {
 }
 
 /// Writes a newer secret.
-pub(super) async fn has(vault: &VaultServer, secret: &str) {
+pub(crate) async fn has(vault: &VaultServer, secret: &str) {
     let data = json!({"data": {"password": secret}});
     vault.write("kv/data/probe", data).await;
 }
