@@ -55,7 +55,7 @@ pub async fn locked(
     completion: &Completion,
 ) -> Result<Option<(Attempt, i64)>, StoreError> {
     lock_task_of(c, completion.run).await?;
-    // Of this run alone: with old statistics, Postgres could prefer to read all tasks in order.
+    // Reads the task of this run alone: with old statistics, Postgres could read all tasks in order.
     let text = c.dialect().pick(
         concat!(
             attempt!(),

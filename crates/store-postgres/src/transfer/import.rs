@@ -67,7 +67,7 @@ impl PostgresImport {
         let target = Target::new(settings)?;
         schema::check(&target).await?;
         let mut connection = target.single().await?;
-        // Whoever writes an audit record locks the head first.
+        // Writers of audit records lock the head first.
         let tables = TABLES.map(|table| table.name).join(", ");
         let lock = format!("LOCK TABLE audit_head, {tables}, run_requests IN EXCLUSIVE MODE");
         for statement in ["BEGIN", "SET LOCAL lock_timeout = '10s'", &lock] {

@@ -10,7 +10,6 @@ use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use super::Leader;
 use super::lost_workers::{FurtherLosses, LostWorkers};
-use crate::options::Workers;
 use crate::run_spans::EndedLease;
 use crate::term::Term;
 
@@ -23,12 +22,8 @@ const REAPED_AT_ONCE: usize = 16;
 impl Leader {
     /// Takes back leases whose holders have fallen silent.
     pub(super) async fn reap(&self, term: &Term) -> Infallible {
-        // A worker of this process is not silent while this process lives.
-        let (share, longest) = match self.context.workers {
-            Workers::Own => (6, Duration::from_secs(5)),
-            Workers::Others => (30, Duration::from_secs(1)),
-        };
-        let every = (self.context.lease / share).clamp(Duration::from_millis(10), longest);
+        let every =
+            (self.context.lease / 30).clamp(Duration::from_millis(10), Duration::from_secs(1));
         let mut ticks = tokio::time::interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut workers = LostWorkers::new(self.context.lease);

@@ -33,7 +33,7 @@ use crate::term::Term;
 /// Time between two rounds without a notification, where heartbeats may reach another replica.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The same where all heartbeats reach this process.
+/// Time between two rounds without a notification, where all heartbeats reach this process.
 const EVERY_ALONE: Duration = Duration::from_secs(8);
 
 /// Shortest time between two looks, in which heartbeats gather.
