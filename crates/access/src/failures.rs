@@ -15,7 +15,6 @@ const FREE: u32 = 10;
 /// The first pause; it doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Answers that are held back at once. Further ones are not: each takes more than 30 KiB for as long, and one connection

@@ -8,7 +8,6 @@ use reqwest::Url;
 /// The address of the API cannot be used (docs/cli.md#options-of-all-of-them). A password in it is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// The text is empty.
     #[error("the address of the API is empty: it must look like http://localhost:8558")]
     Empty,
     /// The text is not an absolute URL.
@@ -20,7 +19,6 @@ pub enum AddressError {
     /// Its scheme is neither `http` nor `https`.
     #[error("unknown scheme {scheme:?} in {text:?}: an address begins with http:// or https://")]
     UnknownScheme {
-        /// The scheme.
         scheme: String,
         /// The given text.
         text: String,

@@ -59,7 +59,6 @@ pub enum CallError {
         secure: bool,
         /// The server's reason for ending the connection, if it gave one only when it was connected to again.
         alert: Option<io::Error>,
-        /// Why not.
         #[source]
         source: reqwest::Error,
     },
@@ -73,7 +72,6 @@ pub enum CallError {
         address: String,
         /// Where it should be asked.
         location: String,
-        /// HTTP status.
         status: u16,
     },
     /// The answer says success, but is not what the API answers.
@@ -81,9 +79,7 @@ pub enum CallError {
     Decode {
         /// Where it came from.
         address: String,
-        /// Its first characters.
         beginning: String,
-        /// The complaint.
         #[source]
         source: serde_json::Error,
     },
@@ -105,10 +101,7 @@ pub enum CallError {
     },
     /// No task can have this name, so nothing was asked.
     #[error("{name:?} cannot be the name of a task")]
-    UnusableName {
-        /// The name.
-        name: String,
-    },
+    UnusableName { name: String },
 }
 
 /// How a refusal is shown. The original has two forms (docs/cli.md#cts-task).
@@ -123,7 +116,6 @@ pub enum ErrorForm {
 /// An answer whose status is not a success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorResponse {
-    /// HTTP status.
     pub status: u16,
     /// Its name in HTTP; empty for a status that has none.
     pub reason: &'static str,

@@ -4,7 +4,6 @@
 //! The crate is independent of command lines, prompts and output, and reads neither environment nor clock: a
 //! caller's options go in as [`ClientOptions`] and the environment as a map, and [`ClientSettings::resolve`]
 //! makes settings of them. Start there and with [`ApiClient`].
-#![warn(missing_docs)]
 
 mod address;
 mod alert;

@@ -19,7 +19,6 @@ pub use self::sent::{
 /// A task as configured (docs/rest.md#task-objects).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its name.
     pub name: String,
     /// Whether it reacts to triggers.
     #[serde(default)]
@@ -97,7 +96,6 @@ pub struct BufferPeriod {
 /// Status of a task (docs/rest.md#task-status).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
-    /// Name of the task.
     pub task_name: String,
     /// `successful`, `errored`, `critical` or `unknown`.
     pub status: String,
@@ -117,15 +115,12 @@ pub struct TaskStatus {
 /// A run that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its id.
     pub id: String,
     /// Whether all went well.
     pub success: bool,
     /// When it began.
     pub start_time: DateTime<FixedOffset>,
-    /// When it ended.
     pub end_time: DateTime<FixedOffset>,
-    /// Name of the task.
     pub task_name: String,
     /// The error; `null` on success.
     #[serde(default)]
@@ -192,7 +187,6 @@ pub struct CreatedTask {
     /// Id of the request in the server's log.
     #[serde(default)]
     pub request_id: String,
-    /// The task.
     pub task: Task,
 }
 
@@ -249,7 +243,6 @@ pub(crate) struct CodedError {
     pub(crate) code: Option<String>,
 }
 
-/// A page of runs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RunPage {
     /// The runs, newest first.

@@ -35,7 +35,6 @@ pub struct ClientOptions {
     pub client_key: Option<PathBuf>,
     /// Whether the server's certificate is checked.
     pub ssl_verify: Option<bool>,
-    /// File with the token.
     pub token_file: Option<PathBuf>,
 }
 

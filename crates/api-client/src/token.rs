@@ -38,7 +38,6 @@ pub enum TokenError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: io::Error,
     },

@@ -30,38 +30,24 @@ pub enum CertsError {
     Host(String),
     /// The certificate of a role that is not made would have the host.
     #[error("-host {host:?} is for the role {role}, of which no certificate is made")]
-    OtherRole {
-        /// As given.
-        host: String,
-        /// Its role.
-        role: String,
-    },
+    OtherRole { host: String, role: String },
     /// The certificate of a person, which is not for servers, would have the host.
     #[error("-host {host:?} is for the role {role}, whose certificate is not for servers")]
-    PersonsHost {
-        /// As given.
-        host: String,
-        /// Its role.
-        role: String,
-    },
+    PersonsHost { host: String, role: String },
     /// The names of a certificate that is replaced cannot be read.
     #[error("the names of the certificate that is replaced cannot be kept: remove it first")]
     Replaced(#[from] TlsError),
     /// A file cannot be used.
     #[error("cannot use {}", path.display())]
     Path {
-        /// The file.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: io::Error,
     },
     /// The files of the authority are no authority.
     #[error("{} and its key are no authority", path.display())]
     Authority {
-        /// The certificate.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: rcgen::Error,
     },

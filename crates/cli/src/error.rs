@@ -32,7 +32,6 @@ pub enum CommandError {
     Path {
         /// The file or directory.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: io::Error,
     },

@@ -35,13 +35,11 @@ use crate::original::install::Edit;
 pub(crate) enum Request {
     /// This answer, and nothing else.
     Answer(Answer),
-    /// The version.
     Version,
     /// Changing the files of the user's shells.
     ShellFiles(Edit),
     /// A command.
     Run {
-        /// The command.
         command: Box<Command>,
         /// Text for standard error before the command; may be empty.
         notice: String,

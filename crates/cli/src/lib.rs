@@ -7,7 +7,6 @@
 //!
 //! Read `arguments` (every command and option), then `invocation` (how words become a command), then `commands`.
 //! `original` is for the name `consul-terraform-sync` alone.
-#![warn(missing_docs)]
 
 mod arguments;
 mod certs_error;
@@ -58,7 +57,6 @@ pub enum Outcome {
     Ended(u8),
     /// A service, or a pass over the tasks.
     Service {
-        /// The command.
         command: Box<ServiceCommand>,
         /// Text for standard error before the command begins; may be empty.
         notice: String,

@@ -12,7 +12,6 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// The wanted tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskState {
-    /// All.
     Any,
     /// Tasks that can be disabled.
     Enabled,

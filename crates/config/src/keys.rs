@@ -75,7 +75,6 @@ pub(crate) fn dumped<T: Keyed + Clone>(settings: &T) -> Body {
     body
 }
 
-/// The names of the keys.
 pub(crate) fn names<T: Keyed>(mut settings: T) -> Vec<&'static str> {
     let sink = Sink::default();
     let mut block = Block::new("", Vec::new(), &sink);

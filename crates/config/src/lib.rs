@@ -6,7 +6,6 @@
 //! `environment.rs` names variables. The effect of a task's settings is unknown here.
 //!
 //! Start from [`load()`], [`Config`] and [`Report`].
-#![warn(missing_docs)]
 
 mod allowed_sources;
 mod blocks;

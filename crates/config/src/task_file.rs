@@ -23,7 +23,6 @@ use crate::top_level;
 /// A task for the API.
 #[derive(Debug, Clone)]
 pub struct TaskFile {
-    /// Its name.
     pub name: String,
     /// The API's task object (docs/rest.md#task-objects): what the file sets, and always `variables` and `condition`.
     pub request: Map<String, Value>,

@@ -9,10 +9,7 @@ use cts_tls::{TlsError, answers_in_plain_text};
 pub enum SettingsError {
     /// The address has a scheme that Consul is not reached by.
     #[error("unknown protocol scheme: {scheme}")]
-    UnknownScheme {
-        /// The scheme.
-        scheme: String,
-    },
+    UnknownScheme { scheme: String },
     /// The address is invalid. The message omits the address, because it may hold a password.
     #[error("the address of Consul has no host, or holds user information")]
     InvalidAddress,
@@ -27,7 +24,6 @@ pub enum SettingsError {
     InvalidHeader {
         /// The unusable value.
         what: &'static str,
-        /// The complaint.
         #[source]
         source: reqwest::header::InvalidHeaderValue,
     },
@@ -54,7 +50,6 @@ pub enum ConsulError {
     /// Consul refused the request. The text equals the text that the original logs.
     #[error("{}Unexpected response code: {status} ({body})", missing_acl(*status))]
     Status {
-        /// The HTTP status.
         status: u16,
         /// The beginning of the body, without space around.
         body: String,
@@ -89,7 +84,6 @@ pub enum ConsulError {
     /// The value of a key cannot be used.
     #[error("the value of key {key:?} {problem}")]
     UnusableValue {
-        /// The key.
         key: String,
         /// Problem of the value.
         problem: &'static str,

@@ -7,7 +7,6 @@
 //! Start with [`ConsulSettings`] and [`ConsulClient`]; [`QueryPool`] follows any number
 //! of queries, [`poll`] one. [`keep_registered`]
 //! makes the program itself known there. [`Right`] and `inspection.rs` are for `cts doctor`.
-#![warn(missing_docs)]
 
 mod address;
 mod answer;

@@ -24,13 +24,9 @@ pub enum PollEvent {
     },
     /// Consul has answered a request that began after the read with this number was requested. A changed snapshot was
     /// sent before.
-    Read {
-        /// The number.
-        number: u64,
-    },
+    Read { number: u64 },
     /// Consul did not answer the query; the loop continues.
     Failure {
-        /// The error.
         error: ConsulError,
         /// Number of consecutive failures, including this failure.
         failures: u32,

@@ -16,7 +16,6 @@ use crate::{catalog, kv};
 pub enum Query {
     /// `/v1/health/service/<name>`.
     Health {
-        /// The service.
         view: ServiceView,
         /// Whether only instances are returned that pass all their checks.
         passing: bool,

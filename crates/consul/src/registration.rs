@@ -34,11 +34,9 @@ pub struct Registration {
     pub id: String,
     /// Name of the service.
     pub name: String,
-    /// Its tags.
     pub tags: Vec<String>,
     /// Its address; empty for the agent's.
     pub address: String,
-    /// Its port.
     pub port: u16,
     /// Namespace of the service, for Consul Enterprise; empty for the namespace of the client.
     pub namespace: String,

@@ -26,7 +26,6 @@ pub struct Handlers {
 /// The settings from which the handlers of a task are made, with all dynamic values resolved.
 #[derive(Debug, Clone)]
 pub struct HandlerRequest {
-    /// The task.
     pub task: TaskName,
     /// Its providers in their order, with the blocks that they select.
     pub providers: Vec<(ProviderId, Option<ProviderBlock>)>,

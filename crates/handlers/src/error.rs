@@ -21,16 +21,11 @@ pub enum PrepareError {
     #[error(
         "the task names the webhook {name:?}, but the configuration of this worker has no such `webhook` block"
     )]
-    UnknownWebhook {
-        /// The name.
-        name: String,
-    },
+    UnknownWebhook { name: String },
     /// A webhook cannot be used.
     #[error("webhook {name:?} cannot be used")]
     Webhook {
-        /// The name.
         name: String,
-        /// Why.
         #[source]
         source: Box<WebhookError>,
     },
@@ -44,27 +39,17 @@ pub enum HandlerError {
     Panos(#[from] PanosError),
     /// The provider `fake-sync` fails on purpose.
     #[error("provider \"fake-sync\": {name:?} fails because of `err`")]
-    Fake {
-        /// Its name.
-        name: String,
-    },
+    Fake { name: String },
     /// The receiver did not take the message.
     #[error("webhook {name:?} was not delivered")]
     Webhook {
-        /// The name.
         name: String,
-        /// Why.
         #[source]
         source: Box<WebhookError>,
     },
     /// The handler was not done in time.
     #[error("{what} was not done within {} s", limit.as_secs())]
-    Slow {
-        /// Which handler.
-        what: String,
-        /// The limit.
-        limit: Duration,
-    },
+    Slow { what: String, limit: Duration },
 }
 
 /// All errors of a chain in which at least one handler has failed.

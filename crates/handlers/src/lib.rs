@@ -2,7 +2,6 @@
 //!
 //! The crate speaks HTTP with firewalls and receivers of webhooks and knows neither leases nor Terraform.
 //! Dropping the future of [`HandlerChain::run`] ends the handler in progress. Start with [`Handlers`].
-#![warn(missing_docs)]
 
 mod chain;
 mod error;

@@ -48,7 +48,6 @@ pub struct Value {
     pub span: Span,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueKind {
     /// A string with its escapes resolved, but `${...}` as written, or the text of a heredoc with

@@ -11,7 +11,6 @@
 //! [`MAXIMUM_DEPTH`].
 //!
 //! Start from [`parse`], [`Body`] and [`ParseError`].
-#![warn(missing_docs)]
 
 mod ast;
 mod error;

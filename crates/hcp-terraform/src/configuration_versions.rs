@@ -10,10 +10,8 @@ use crate::server::Server;
 use crate::signed_url::SignedUrl;
 use crate::word::Word;
 
-/// A configuration version.
 pub type ConfigurationVersion = Resource<ConfigurationVersionAttributes>;
 
-/// Attributes of a configuration version.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ConfigurationVersionAttributes {
@@ -21,7 +19,6 @@ pub struct ConfigurationVersionAttributes {
     pub status: Word,
     /// Kind of an error of the server with it.
     pub error: Option<String>,
-    /// Message of that error.
     pub error_message: Option<String>,
     /// Whether only runs that plan may use it.
     #[serde(default, deserialize_with = "or_default")]

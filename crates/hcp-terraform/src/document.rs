@@ -19,7 +19,6 @@ pub(crate) struct Document<T> {
 pub struct Resource<A, R = IgnoredAny> {
     /// Id, such as `run-…`.
     pub id: String,
-    /// Attributes.
     pub attributes: A,
     /// Related objects.
     #[serde(default, deserialize_with = "or_default")]
@@ -45,7 +44,6 @@ pub struct Identifier {
     /// Type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Id.
     pub id: String,
 }
 

@@ -16,7 +16,6 @@ pub enum SettingsError {
     /// The host name is not that of a server that is used with HTTPS.
     #[error("the hostname {0}")]
     InvalidHostname(InvalidHostname),
-    /// The token is empty.
     #[error("the token is empty")]
     EmptyToken,
     /// The token cannot be sent. The message does not show it.
@@ -63,7 +62,6 @@ pub enum ApiError {
     /// The server limits requests, longer than [`crate::Limits::retry_for`] allows to wait.
     #[error("the server limits requests{}: {call}", per_second(*.limit))]
     RateLimited {
-        /// The request.
         call: Call,
         /// Requests a second that the server allows, if it says so.
         limit: Option<u64>,
@@ -74,45 +72,34 @@ pub enum ApiError {
     /// was not carried out, or may be carried out again.
     #[error("the server is not available: {call}")]
     Unavailable {
-        /// The request.
         call: Call,
-        /// The last failure.
         #[source]
         cause: Failure,
     },
     /// The request may have been carried out: the caller looks before it repeats.
     #[error("the outcome is unknown: {call}")]
     OutcomeUnknown {
-        /// The request.
         call: Call,
-        /// The failure.
         #[source]
         cause: Failure,
     },
     /// The server's certificate is not accepted, or TLS fails otherwise.
     #[error("cannot set up TLS with {}{}: {call}", call.host, plain_text(.source))]
     Tls {
-        /// The request.
         call: Call,
-        /// The failure.
         #[source]
         source: reqwest::Error,
     },
     /// The answer is not one of this API.
     #[error("the answer cannot be used: {call}")]
     Protocol {
-        /// The request.
         call: Call,
-        /// The problem.
         #[source]
         problem: ProtocolProblem,
     },
     /// A name or id cannot be a part of a path.
     #[error("the name {name:?} cannot be a part of a path of the API")]
-    InvalidName {
-        /// The name.
-        name: String,
-    },
+    InvalidName { name: String },
 }
 
 impl ApiError {

@@ -15,7 +15,6 @@
 //! **Cancellation.** Every future may be dropped. Reads change nothing. A change whose future is dropped has
 //! happened, or happens still, or does not happen: the state is that of [`ApiError::OutcomeUnknown`], and the
 //! caller reads before it repeats. A dropped wait for a permit uses none.
-#![warn(missing_docs)]
 
 mod budget;
 mod call;

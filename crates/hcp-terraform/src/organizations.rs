@@ -10,7 +10,6 @@ use crate::server::Server;
 /// Agents that execute runs.
 pub type AgentPool = Resource<AgentPoolAttributes>;
 
-/// Attributes of an agent pool.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AgentPoolAttributes {
     /// Name, unique in the organization.

@@ -14,7 +14,6 @@ use crate::server::Server;
 /// Most characters of a name or status.
 const LONGEST_TEXT: usize = 200;
 
-/// Result of one policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyResult {
     /// Name of the policy; of the check as a whole, if the server gives no names.

@@ -10,14 +10,11 @@ use crate::run_phase::RunPhase;
 use crate::run_variable::{RunVariable, digests};
 use crate::word::Word;
 
-/// A run.
 pub type Run = Resource<RunAttributes, RunRelations>;
 
-/// Attributes of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunAttributes {
-    /// Status.
     pub status: Word,
     /// Message of its creator.
     #[serde(default, deserialize_with = "or_default")]
@@ -53,11 +50,8 @@ pub struct RunActions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RunRelations {
-    /// Its workspace.
     pub workspace: Related,
-    /// Its plan.
     pub plan: Related,
-    /// Its apply.
     pub apply: Related,
 }
 

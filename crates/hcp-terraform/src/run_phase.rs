@@ -15,7 +15,6 @@ pub enum RunPhase {
     MovingOn,
     /// The apply is confirmed, queued or running.
     Applying,
-    /// Ended.
     Ended(RunEnd),
     /// A health assessment, which is no run of a caller.
     Assessment,
@@ -36,7 +35,6 @@ pub enum Approval {
     SavedPlan,
 }
 
-/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEnd {
     /// The apply succeeded.

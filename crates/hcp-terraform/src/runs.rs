@@ -15,7 +15,6 @@ use crate::server::Server;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NewRun<'a> {
-    /// Workspace.
     #[serde(skip)]
     pub workspace_id: &'a str,
     /// Configuration version. Without it the server would take the newest one.
@@ -23,7 +22,6 @@ pub struct NewRun<'a> {
     pub configuration_version_id: &'a str,
     /// Message, by which [`Server::run_with_message`] finds the run.
     pub message: &'a str,
-    /// Whether it only plans.
     pub plan_only: bool,
     /// Whether it destroys all resources.
     pub is_destroy: bool,

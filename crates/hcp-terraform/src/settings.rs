@@ -23,7 +23,6 @@ pub struct ServerSettings {
     pub server_name: Option<String>,
     /// Value of `User-Agent`.
     pub user_agent: String,
-    /// Time limits.
     pub limits: Limits,
     /// Whether `http://` is accepted, for the server and everything it refers to. Only tests set it.
     pub allow_plain_http: bool,

@@ -17,7 +17,6 @@ const LONGEST_STATE: usize = 256 << 20;
 /// A version of the state of a workspace.
 pub type StateVersion = Resource<StateVersionAttributes>;
 
-/// Attributes of a state version.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateVersionAttributes {
@@ -30,9 +29,7 @@ pub struct StateVersionAttributes {
 pub struct NewStateVersion<'a> {
     /// The state, in the format of Terraform.
     pub state: &'a [u8],
-    /// Its serial.
     pub serial: u64,
-    /// Its lineage.
     pub lineage: &'a str,
     /// Whether it replaces a state of another lineage, or a later one.
     pub force: bool,

@@ -29,7 +29,6 @@ pub enum VariableCategory {
 /// A variable of a workspace.
 pub type Variable = Resource<VariableAttributes>;
 
-/// Attributes of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct VariableAttributes {
@@ -45,7 +44,6 @@ pub struct VariableAttributes {
     /// Whether the value can be written only.
     #[serde(rename = "sensitive", default, deserialize_with = "or_default")]
     pub is_sensitive: bool,
-    /// Description.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
     /// Changes with every change of the variable; not every server has it.
@@ -57,7 +55,6 @@ pub struct VariableAttributes {
 pub struct VariableDraft<'a> {
     /// Name. The key of a sensitive variable cannot change.
     pub key: &'a str,
-    /// Value.
     #[serde(serialize_with = "exposed")]
     pub value: SecretString,
     /// Receiver.
@@ -68,7 +65,6 @@ pub struct VariableDraft<'a> {
     /// Whether the value can be written only. A sensitive variable cannot become plain.
     #[serde(rename = "sensitive")]
     pub is_sensitive: bool,
-    /// Description.
     pub description: &'a str,
 }
 

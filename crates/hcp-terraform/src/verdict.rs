@@ -138,7 +138,6 @@ fn named_pause(headers: &HeaderMap) -> Option<Duration> {
         .find_map(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// The number in a header.
 pub(crate) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }

@@ -11,10 +11,8 @@ use crate::server::Server;
 use crate::tags::named_tags;
 use crate::word::Word;
 
-/// A workspace.
 pub type Workspace = Resource<WorkspaceAttributes, WorkspaceRelations>;
 
-/// Attributes of a workspace.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkspaceAttributes {
@@ -59,11 +57,9 @@ pub struct Permissions {
 #[serde(default, rename_all = "kebab-case")]
 pub struct WorkspaceRelations {
     agent_pool: Related,
-    /// Its project.
     pub project: Related,
     /// Holder of its lock.
     pub locked_by: Related,
-    /// The run that is current.
     pub current_run: Related,
     /// The newest configuration version.
     pub current_configuration_version: Related,
@@ -77,7 +73,6 @@ impl Workspace {
         self.execution_mode.as_ref().map_or("remote", Word::as_str)
     }
 
-    /// Id of the agent pool.
     pub fn agent_pool_id(&self) -> Option<&str> {
         let pool = self.relationships.agent_pool.id();
         pool.or(self.agent_pool_id.as_deref())
@@ -94,9 +89,7 @@ impl Workspace {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkspaceDraft {
-    /// Name.
     pub name: Option<String>,
-    /// Description.
     pub description: Option<String>,
     /// Where runs are executed. Beats the default of organization and project.
     pub execution_mode: Option<&'static str>,

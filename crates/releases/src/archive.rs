@@ -29,10 +29,7 @@ pub enum ArchiveError {
     },
     /// The archive lacks the executable.
     #[error("it has no file {name:?}")]
-    Missing {
-        /// Its name.
-        name: &'static str,
-    },
+    Missing { name: &'static str },
     /// The executable is larger than any real one.
     #[error("{name:?} in it is larger than {limit} bytes")]
     TooLarge {
@@ -46,7 +43,6 @@ pub enum ArchiveError {
     Unpack {
         /// The executable.
         name: &'static str,
-        /// Why not.
         #[source]
         source: io::Error,
     },

@@ -22,62 +22,40 @@ pub enum ReleaseError {
     /// The site does not answer, or the answer broke off.
     #[error("cannot fetch {url}: {}", plain_reason(failure))]
     Unreachable {
-        /// The requested URL.
         url: String,
         /// Why not. The text has its innermost cause.
         failure: reqwest::Error,
     },
     /// The site answers with another status.
     #[error("{url} is answered with {status}")]
-    Status {
-        /// The requested URL.
-        url: String,
-        /// The answer.
-        status: StatusCode,
-    },
+    Status { url: String, status: StatusCode },
     /// A file is larger than any real one of its kind.
     #[error("{url} is larger than {limit} bytes")]
     TooLarge {
-        /// The file.
         url: String,
         /// The limit in bytes.
         limit: u64,
     },
     /// The installation took too long.
     #[error("it took longer than {} s", limit.as_secs())]
-    TooSlow {
-        /// The limit.
-        limit: Duration,
-    },
+    TooSlow { limit: Duration },
     /// The checksums have no signature.
     #[error("there is no signature of {url}")]
-    NoSignature {
-        /// The checksums.
-        url: String,
-    },
+    NoSignature { url: String },
     /// The checksums are not signed by a key that counts.
     #[error("the signature of {url} does not count")]
     Signature {
-        /// The checksums.
         url: String,
-        /// Why not.
         #[source]
         source: KeyError,
     },
     /// The checksums do not name the archive exactly once.
     #[error("{url} has no checksum for {archive}")]
-    NotListed {
-        /// The checksums.
-        url: String,
-        /// The archive.
-        archive: String,
-    },
+    NotListed { url: String, archive: String },
     /// The checksum of the archive is not the signed one.
     #[error("{url} has the checksum {found} instead of {expected}")]
     Checksum {
-        /// The archive.
         url: String,
-        /// The signed checksum.
         expected: String,
         /// The checksum of the downloaded archive.
         found: String,
@@ -85,16 +63,13 @@ pub enum ReleaseError {
     /// The content of the archive is not that of a release.
     #[error("{url} cannot be unpacked")]
     Archive {
-        /// The archive.
         url: String,
-        /// Why not.
         #[source]
         source: ArchiveError,
     },
     /// Another process has installed into the directory for too long.
     #[error("another process has been installing into {} for {} s", directory.display(), limit.as_secs())]
     Locked {
-        /// The directory.
         directory: PathBuf,
         /// How long this process has waited.
         limit: Duration,

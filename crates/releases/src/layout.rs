@@ -45,9 +45,7 @@ impl Platform {
 /// A version of an engine, as it is released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
-    /// The engine.
     pub engine: EngineKind,
-    /// Its version.
     pub version: Version,
 }
 
@@ -61,7 +59,6 @@ impl Release {
         }
     }
 
-    /// The archive for a platform.
     pub(crate) fn archive(&self, platform: &Platform) -> String {
         let Platform { os, arch } = platform;
         format!("{}_{os}_{arch}.zip", self.prefix())

@@ -72,7 +72,6 @@ impl InstallLock {
         })
     }
 
-    /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

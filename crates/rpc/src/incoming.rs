@@ -18,10 +18,8 @@ use tonic::transport::server::Connected as _;
 use crate::access::{ConnectedPeer, Identified};
 use crate::connection::Connection;
 
-/// Time for one handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Connections in plain text.
 pub(crate) fn plain_connections(
     listener: TcpListener,
     limiter: ClientLimiter,

@@ -2,7 +2,6 @@
 //!
 //! The crate knows no service. Surroundings, signals and the log are process-wide, so only an executable asks for
 //! them; a library gets a cancellation token and spawns on [`Tasks`].
-#![warn(missing_docs)]
 
 mod log;
 mod process_env;

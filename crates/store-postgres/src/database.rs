@@ -40,7 +40,6 @@ const LONG_LIMIT: Duration = Duration::from_mins(30);
 /// call whose future is dropped may still take effect completely.
 pub type PostgresStore = SqlStore<PostgresDatabase>;
 
-/// One Postgres database.
 #[derive(Debug, Clone)]
 pub struct PostgresDatabase {
     pool: WorkPool,

@@ -19,7 +19,6 @@ pub struct Inspection {
     pub location: String,
     /// `sslmode` of the address.
     pub tls_mode: TlsMode,
-    /// The server.
     pub server: ServerState,
     /// Time of the server at its answer.
     pub now: DateTime<Utc>,
@@ -40,7 +39,6 @@ pub enum TlsMode {
     Unverified,
 }
 
-/// State of the server.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow)]
 pub struct ServerState {
     /// Its version, in the form that the server prints.

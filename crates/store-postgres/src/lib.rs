@@ -13,7 +13,6 @@
 //!
 //! This crate uses Postgres and nothing else outside of the process. Start with [`connect`]
 //! and [`migrate`].
-#![warn(missing_docs)]
 
 mod archive;
 mod bundles;

@@ -14,9 +14,7 @@ use crate::connection::{Settings, Target};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not empty: it has {tasks} tasks and {runs} runs; move into a new database")]
 pub struct NotEmpty {
-    /// Number of its tasks.
     pub tasks: u64,
-    /// Number of its runs.
     pub runs: u64,
 }
 

@@ -11,7 +11,6 @@ use crate::{Connection, sql};
 
 const READ: &str = "read an input";
 
-/// Reads an input.
 pub async fn read(c: &mut dyn Connection, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
     sql(
         READ,

@@ -6,7 +6,6 @@
 //! speed depends on the database.
 //!
 //! Where rows are locked, the order is that of `cts-store-postgres`.
-#![warn(missing_docs)]
 
 pub mod archive;
 pub mod attempt_ends;

@@ -68,9 +68,7 @@ impl Cells {
 /// Rows of a table, by columns.
 #[derive(Debug)]
 pub struct Page {
-    /// The table.
     pub table: &'static Table,
-    /// Number of rows.
     pub rows: usize,
     /// The values of each moving column.
     pub columns: Vec<Cells>,

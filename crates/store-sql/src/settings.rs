@@ -38,7 +38,6 @@ pub fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// All generations, by number.
 pub async fn all(c: &mut dyn Connection) -> Result<Vec<SettingsGeneration>, StoreError> {
     sql(
         "read the settings in force",

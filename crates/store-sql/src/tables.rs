@@ -4,13 +4,11 @@
 /// Kind of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A text.
     Text,
     /// A whole number, or a time in microseconds since 1970.
     Integer,
     /// A truth value; a number in SQLite.
     Flag,
-    /// Bytes.
     Bytes,
     /// An id: `UUID` in Postgres, a text in SQLite.
     Id,
@@ -25,7 +23,6 @@ pub enum Kind {
 /// A table whose rows move, are archived, or both.
 #[derive(Debug)]
 pub struct Table {
-    /// The name.
     pub name: &'static str,
     /// All columns of SQLite with their kinds, in the order of archives.
     pub columns: &'static [(&'static str, Kind)],
@@ -47,7 +44,6 @@ impl Kind {
 }
 
 impl Table {
-    /// The moving columns.
     pub fn moving_columns(&self) -> impl Iterator<Item = (&'static str, Kind)> + Clone {
         let columns = self.columns.iter().copied();
         columns.filter(|(_name, kind)| *kind != Kind::Stays)
@@ -72,7 +68,6 @@ macro_rules! columns {
     };
 }
 
-/// Tasks.
 pub static TASKS: Table = Table {
     name: "tasks",
     columns: columns![
@@ -203,7 +198,6 @@ pub static ACCESS_TOKENS: Table = Table {
     moving: "TRUE",
 };
 
-/// Audit records.
 pub static AUDIT_RECORDS: Table = Table {
     name: "audit_records",
     columns: columns![

@@ -12,13 +12,11 @@ use uuid::Uuid;
 /// A value that a statement binds. `None` is `NULL`, which also has a type.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
-    /// A text.
     Text(Option<Cow<'a, str>>),
     /// A whole number.
     Integer(Option<i64>),
     /// A truth value.
     Flag(bool),
-    /// Bytes.
     Bytes(Option<Cow<'a, [u8]>>),
     /// An id: `UUID` in Postgres, a text in SQLite.
     Id(Option<Uuid>),
@@ -32,7 +30,6 @@ pub enum Value<'a> {
 
 /// A type that a statement binds.
 pub trait Bind<'a> {
-    /// The value.
     fn value(self) -> Value<'a>;
     /// `NULL` of this type.
     fn null() -> Value<'a>;

@@ -101,7 +101,6 @@ pub async fn drain(c: &mut dyn Connection, worker: &WorkerId) -> Result<bool, St
     Ok(drained.bind(worker).execute(c).await? == 1)
 }
 
-/// Forgets a worker.
 pub async fn forget(c: &mut dyn Connection, worker: &WorkerId) -> Result<(), StoreError> {
     let forgotten = sql(
         "forget a worker",

@@ -10,7 +10,6 @@
 //! that does not keep its promises, or as a copy of any age: in that file the last applied inputs are forgotten.
 //!
 //! This crate uses SQLite and nothing else outside of the process. Start with [`open`].
-#![warn(missing_docs)]
 
 mod archive;
 mod bundles;

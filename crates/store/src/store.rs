@@ -417,7 +417,6 @@ pub trait Store:
         at_most: u32,
     ) -> Result<Vec<TaskName>, StoreError>;
 
-    /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
     /// The attempts of a run, oldest first: the newest [`ATTEMPTS_RECORDED`](cts_core::runs::ATTEMPTS_RECORDED).

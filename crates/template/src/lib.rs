@@ -3,7 +3,6 @@
 //!
 //! Pure: [`recognise`] says whether a text is a template, [`Template`] evaluates one with what its caller has found, and
 //! says what it still needs. Nothing is read here.
-#![warn(missing_docs)]
 
 mod functions;
 mod recognition;

@@ -33,7 +33,6 @@ pub struct KeyPath {
 pub enum Found {
     /// The source does not exist.
     Nothing,
-    /// A text.
     Text(String),
     /// Keys with their values, or names with empty ones.
     Pairs(Vec<(String, String)>),

@@ -19,13 +19,10 @@ use crate::step::Step;
 /// 1`, then the complete standard error. If the state was locked, advice follows.
 #[derive(Debug)]
 pub struct CommandError {
-    /// The task.
     pub task: TaskName,
-    /// Its directory.
     pub directory: PathBuf,
     /// The step that failed.
     pub step: Step,
-    /// How it failed.
     pub failure: CommandFailure,
 }
 
@@ -50,7 +47,6 @@ pub enum CommandFailure {
         LimitText(*limit)
     )]
     TimedOut {
-        /// The limit.
         limit: Duration,
         /// The key that sets the limit.
         key: &'static str,
@@ -63,26 +59,19 @@ pub enum CommandFailure {
         LimitText(*limit)
     )]
     CacheInUse {
-        /// The limit.
         limit: Duration,
         /// The key that sets the limit.
         key: &'static str,
     },
     /// Terraform has ended, but processes that it had started do not end, even if killed.
     #[error("processes that Terraform has started do not end, even killed: group {group}")]
-    LeftBehind {
-        /// The process group.
-        group: i32,
-    },
+    LeftBehind { group: i32 },
     /// Cancelled before Terraform was started; nothing has happened.
     #[error("interrupted before Terraform was started")]
     Cancelled,
     /// `validate` found the root module or the task's module wrong.
     #[error("the configuration is not valid\n{diagnostics}")]
-    Invalid {
-        /// The diagnostics as text.
-        diagnostics: String,
-    },
+    Invalid { diagnostics: String },
     /// The module has no output that the task wants.
     #[error(transparent)]
     NoOutput(Box<MissingOutput>),
@@ -91,12 +80,7 @@ pub enum CommandFailure {
     Unreadable(#[source] serde_json::Error),
     /// The process could not be started or waited for.
     #[error("could not run {}", program.display())]
-    Run {
-        /// The executable.
-        program: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Run { program: PathBuf, source: io::Error },
     /// The task that supervises the process ended abnormally.
     #[error("lost the supervision of Terraform")]
     Supervision(#[source] JoinError),
@@ -113,7 +97,6 @@ pub enum CommandFailure {
     OtherNames(others)
 )]
 pub struct MissingOutput {
-    /// The output.
     pub name: String,
     /// The module as configured.
     pub module: String,

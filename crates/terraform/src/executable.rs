@@ -55,7 +55,6 @@ pub enum FindError {
         path: PathBuf,
         /// The configured engine.
         engine: EngineKind,
-        /// Why it failed.
         #[source]
         source: io::Error,
     },
@@ -98,7 +97,6 @@ pub enum FindError {
         path: PathBuf,
         /// The configured engine.
         engine: EngineKind,
-        /// Its version.
         version: Version,
     },
 }
@@ -221,7 +219,6 @@ impl Executable {
         self.engine
     }
 
-    /// Its version.
     pub const fn version(&self) -> &Version {
         &self.version
     }

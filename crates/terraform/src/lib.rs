@@ -11,7 +11,6 @@
 //!
 //! Known limit: Terraform holds every string in Unicode normalisation form C, so a text that is not in that form
 //! reaches the module in its composed form. No form of a written file avoids that.
-#![warn(missing_docs)]
 
 mod attempt;
 mod child_environment;

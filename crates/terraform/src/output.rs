@@ -35,7 +35,6 @@ pub enum OutputStream {
 pub struct OutputLine {
     /// The stream of the line.
     pub stream: OutputStream,
-    /// The text.
     pub text: String,
     /// Whether the next piece of this stream belongs to this line.
     pub continues: bool,

@@ -38,7 +38,6 @@ pub enum VaultError {
     /// Vault refused.
     #[error("Vault refuses with {status}{}", shown(errors))]
     Refused {
-        /// HTTP status.
         status: u16,
         /// Errors that Vault reports, one line each.
         errors: Vec<String>,
@@ -55,9 +54,7 @@ pub enum VaultError {
     /// The token's file cannot be read, or is empty.
     #[error("cannot read the token for Vault from {}", path.display())]
     TokenFile {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -1,7 +1,6 @@
 //! Vault over HTTP: secrets by their paths, and the token that they are read with (docs/configuration.md#vault).
 //!
 //! The crate knows nothing of templates and tasks. Start with [`VaultSettings`] and [`Vault`].
-#![warn(missing_docs)]
 
 mod client;
 mod error;

@@ -17,7 +17,6 @@ pub struct VaultSettings {
     pub token: Option<SecretString>,
     /// File with the token, read for every request: its writer may replace the token.
     pub token_file: Option<PathBuf>,
-    /// Whether the token is renewed.
     pub renew_token: bool,
     /// Whether the token wraps the real one, which is unwrapped once.
     pub unwrap_token: bool,

@@ -13,9 +13,7 @@ pub enum EngineError {
     /// The installed engine cannot be used.
     #[error("{} cannot be used", engine.title())]
     Unusable {
-        /// The engine.
         engine: EngineKind,
-        /// Why not.
         #[source]
         source: FindError,
     },
@@ -27,28 +25,22 @@ pub enum EngineError {
         if *on_path { " or on PATH" } else { "" }
     )]
     NotInstalled {
-        /// The engine.
         engine: EngineKind,
         /// Directory in which the engine was expected.
         directory: PathBuf,
-        /// The wanted version.
         version: String,
         /// Site from which the version would be installed.
         site: String,
         /// Whether the `PATH` was searched.
         on_path: bool,
-        /// Why not.
         #[source]
         source: InstallError,
     },
     /// The engine is too old for the configured backend.
     #[error("{} {version} does not support {backend} backend in automation; a newer version does", engine.title())]
     Backend {
-        /// The engine.
         engine: EngineKind,
-        /// The backend.
         backend: String,
-        /// Its version.
         version: Version,
     },
 }
@@ -59,18 +51,14 @@ pub enum InstallError {
     /// No release has such a version.
     #[error("no release has the version {version:?}")]
     Version {
-        /// The configured version.
         version: String,
-        /// Why not.
         #[source]
         source: semver::Error,
     },
     /// A file of `release_keys` cannot be read.
     #[error("cannot read {}", path.display())]
     KeyFile {
-        /// The file.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: std::io::Error,
     },
@@ -79,7 +67,6 @@ pub enum InstallError {
     Key {
         /// Where it is from.
         path: String,
-        /// Why not.
         #[source]
         source: KeyError,
     },

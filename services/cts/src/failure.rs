@@ -48,18 +48,13 @@ pub enum Failure {
     /// Consul did not answer.
     #[error("Consul at {address} cannot be reached; set consul.address or CONSUL_HTTP_ADDR")]
     Consul {
-        /// Its configured address.
         address: String,
-        /// Why not.
         #[source]
         source: ConsulError,
     },
     /// Consul answered, but has no leader.
     #[error("Consul at {address} has no cluster leader")]
-    NoLeader {
-        /// Its configured address.
-        address: String,
-    },
+    NoLeader { address: String },
     /// No Terraform or `OpenTofu` can be used.
     #[error(transparent)]
     Engine(Box<EngineError>),
@@ -129,7 +124,6 @@ pub enum Failure {
         directory.display()
     )]
     Locked {
-        /// The working directory.
         directory: PathBuf,
         /// The settings that name it, with an example.
         setting: &'static str,
@@ -139,7 +133,6 @@ pub enum Failure {
     Path {
         /// The file or directory.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: io::Error,
     },
@@ -149,7 +142,6 @@ pub enum Failure {
     /// A task that was named on the command line is not in the configuration.
     #[error("there is no task {name:?} in the configuration{}", .nearest.as_ref().map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default())]
     UnknownTask {
-        /// The name.
         name: String,
         /// The most similar known name.
         nearest: Option<String>,
@@ -157,7 +149,6 @@ pub enum Failure {
     /// Some tasks of a pass did not go through.
     #[error("{failed} of {of} tasks failed: {first}")]
     Pass {
-        /// How many.
         failed: usize,
         /// Number of tasks in the pass.
         of: usize,
@@ -181,11 +172,9 @@ pub enum Failure {
     /// A port cannot be listened on.
     #[error("cannot listen on {address}; choose another place with {setting}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The settings that name it, with an example.
         setting: &'static str,
-        /// Why not.
         #[source]
         source: io::Error,
     },
@@ -335,7 +324,6 @@ impl Failure {
         }
     }
 
-    /// The exit code.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Command(error) => error.exit_code(),

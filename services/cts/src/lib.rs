@@ -6,7 +6,6 @@
 //! one process.
 //!
 //! Read `entry` and `program` (from the arguments to the exit code), then `services` or `commands`.
-#![warn(missing_docs)]
 
 mod commands;
 mod engine_error;

@@ -61,7 +61,6 @@ pub struct AccessOptions {
 /// Resources that clients may use and how long they may take (docs/rest.md#limits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections.
     pub connections: ClientLimit,
     /// Logs that are read or followed, and followers of events.
     pub streams: ClientLimit,
@@ -113,11 +112,9 @@ impl fmt::Debug for Options {
 /// The services that the gateway calls, each of them served by every scheduler replica.
 #[derive(Debug, Clone)]
 pub struct Deps {
-    /// Tasks.
     pub tasks: TaskServiceClient<Channel>,
     /// The replicas.
     pub cluster: ClusterServiceClient<Channel>,
-    /// Workers.
     pub workers: WorkerServiceClient<Channel>,
     /// Runs, and how much work waits.
     pub runs: RunServiceClient<Channel>,

@@ -278,7 +278,6 @@ impl Problem {
         &self.message
     }
 
-    /// The answer.
     pub(crate) fn answer(&self, family: Family) -> Response {
         let body = ErrorAnswer {
             error: CodedError {

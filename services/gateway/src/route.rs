@@ -31,11 +31,9 @@ pub(crate) enum Route {
     CurrentStates,
     /// Order the worker of this id to drain: a cts-only endpoint.
     DrainWorker(String),
-    /// All tasks.
     Tasks,
     /// The task of this name.
     Task(String),
-    /// Create a task.
     CreateTask,
     /// Delete the task of this name.
     DeleteTask(String),

@@ -62,7 +62,6 @@ impl ChangeTimes {
         ))
     }
 
-    /// A run has this status.
     pub(crate) fn changed(&self, run: RunId, status: RunStatus, now: Instant) -> Option<Passed> {
         let mut changes = self.0.lock();
         match status {

@@ -10,7 +10,6 @@ use cts_telemetry::TaskNames;
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason, why_unschedulable};
 
-/// Numbers at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClusterNumbers {
     pub(crate) queue: QueueDepth,

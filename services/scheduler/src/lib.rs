@@ -15,7 +15,6 @@
 //! * `access`: tokens, and the records of calls;
 //! * `notifier`: hints that something has changed, in this process and between replicas;
 //! * `explain`: why a task ran, or waits.
-#![warn(missing_docs)]
 
 mod access;
 mod change_times;

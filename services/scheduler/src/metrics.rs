@@ -15,7 +15,6 @@ use tokio::time::Instant;
 use crate::change_times::{ChangeTimes, Passed};
 use crate::cluster_numbers::ClusterNumbers;
 
-/// The ends of runs.
 const ENDS: [RunStatus; 3] = [
     RunStatus::Succeeded,
     RunStatus::Failed,

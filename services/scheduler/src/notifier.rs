@@ -59,7 +59,6 @@ pub(crate) struct Notifier {
     pub(crate) cancels: Notify,
     /// Wakes the leader: the settings of workers may have changed.
     pub(crate) settings: Notify,
-    /// Followers of logs.
     pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
     /// Id of this replica; empty without other replicas.

@@ -160,7 +160,6 @@ impl fmt::Debug for NextTick {
 pub struct Dependencies {
     /// Task, run and event state.
     pub store: Arc<dyn Store>,
-    /// The watchers.
     pub watchers: Peers,
     /// Wall-clock time for displayed times.
     pub clock: Arc<dyn Clock>,

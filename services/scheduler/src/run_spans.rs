@@ -26,7 +26,6 @@ pub(crate) struct RunSpans {
     pub(crate) watchers: Peers,
 }
 
-/// A lease that has ended.
 #[derive(Debug)]
 pub(crate) struct EndedLease<'a> {
     /// `None` if the lease was taken back.

@@ -12,7 +12,6 @@
 //! views over a regexp share these views (docs/runs.md#views-and-blocking-queries).
 //!
 //! Start with [`Watcher`].
-#![warn(missing_docs)]
 
 mod change_traces;
 mod matching_names;

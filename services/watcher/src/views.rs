@@ -146,7 +146,6 @@ impl Views {
         }
     }
 
-    /// The view for one subscriber.
     pub(crate) fn subscribe(&self, view: View) -> SubscribedView {
         SubscribedView {
             view: Some(self.follow(Source::View(view))),
@@ -185,7 +184,6 @@ impl Views {
 }
 
 impl Shared {
-    /// The views at this moment.
     pub(crate) fn followed(&self) -> Vec<Arc<FollowedView>> {
         self.lock().values().filter_map(Weak::upgrade).collect()
     }
@@ -196,7 +194,6 @@ impl Shared {
 }
 
 impl FollowedView {
-    /// The state at this moment.
     pub(crate) fn now(&self) -> ViewState {
         self.state.borrow().clone()
     }

@@ -16,9 +16,7 @@ pub trait ApprovalGate: Send + Sync + fmt::Debug {
 /// A plan that is to be applied, and changes something.
 #[derive(Debug, Clone, Copy)]
 pub struct GatedPlan<'a> {
-    /// The run.
     pub run: RunId,
-    /// Its task.
     pub task: &'a str,
     /// The changes that an apply would make, without secrets, as Terraform shows them.
     pub text: &'a str,

@@ -48,7 +48,6 @@ pub(crate) struct LeasedRun {
     /// The slot in which the run is at work; `None` while it waits.
     slot: Mutex<Option<Slot>>,
     state: Mutex<LeaseState>,
-    /// The spans of the attempt.
     pub(crate) spans: Arc<AttemptSpans>,
     /// The phase of the attempt.
     pub(crate) phases: Arc<PhaseWatch>,

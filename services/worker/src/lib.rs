@@ -4,7 +4,6 @@
 //! The worker holds nothing that matters: directories and caches may be lost at any time. The worker uses gRPC clients
 //! for the scheduler and `cts-terraform` for Terraform, and has no database. Consul and Vault are read only for the
 //! dynamic values of providers and webhooks. Handlers after an apply are in `cts-handlers`. Start with [`Worker`].
-#![warn(missing_docs)]
 
 mod attempt;
 mod attempt_spans;

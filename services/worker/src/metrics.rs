@@ -65,7 +65,6 @@ impl Metrics {
         self.attempts.add(1, &attempt(kind, outcome));
     }
 
-    /// A lease was lost.
     pub(crate) fn lost(&self, end: LeaseEnd) {
         self.lost.add(1, &[KeyValue::new("reason", loss(end))]);
     }

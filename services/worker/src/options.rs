@@ -133,7 +133,6 @@ pub enum Driver {
 /// Dependencies of a worker.
 #[derive(Clone)]
 pub struct Dependencies {
-    /// A channel to the schedulers.
     pub scheduler: Channel,
     /// How runs are made.
     pub driver: Driver,

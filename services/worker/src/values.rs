@@ -158,7 +158,6 @@ pub(crate) async fn resolve_text(
     resolved.await.map(|()| text)
 }
 
-/// All texts in a value.
 pub(crate) fn texts_of<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => texts.push(text),

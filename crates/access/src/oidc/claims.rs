@@ -19,7 +19,6 @@ pub(super) fn moment(claims: &Map<String, Value>, name: &str) -> Option<DateTime
     DateTime::from_timestamp(seconds as i64, 0)
 }
 
-/// A claim with a text.
 pub(super) fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     found(claims, name)?
         .as_str()

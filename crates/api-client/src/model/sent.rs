@@ -14,7 +14,6 @@ pub struct Sent<T> {
     read: T,
 }
 
-/// A run.
 pub type Run = Sent<cts_proto::run::v1::Run>;
 
 /// Loss that a shrink limit does not let a task apply (docs/rest.md#releasing-a-task).

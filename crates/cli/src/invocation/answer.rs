@@ -22,7 +22,6 @@ impl Answer {
         }
     }
 
-    /// A complaint.
     pub(crate) fn complaint(stderr: impl Into<String>, code: u8) -> Self {
         Self {
             stdout: String::new(),

@@ -79,7 +79,6 @@ pub(crate) struct Leaf<'a> {
 pub(crate) struct Spelling<'a> {
     /// Without dashes.
     pub(crate) name: &'a str,
-    /// The option.
     pub(crate) option: &'a Arg,
 }
 

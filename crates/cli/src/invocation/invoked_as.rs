@@ -17,7 +17,6 @@ pub enum InvokedAs {
     Service {
         /// Name of the executable.
         name: &'static str,
-        /// Its command.
         command: &'static str,
     },
 }

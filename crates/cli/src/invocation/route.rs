@@ -12,7 +12,6 @@ use crate::original::install::Edit;
 /// The way that the words lead to.
 #[derive(Debug)]
 pub(super) enum Route<'a> {
-    /// This is the answer.
     Answer(Answer),
     /// The answer is the version.
     Version,

@@ -58,7 +58,6 @@ pub(crate) enum ShellError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: io::Error,
     },

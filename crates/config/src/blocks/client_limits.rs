@@ -19,7 +19,6 @@ const ANSWER_SIZES: RangeInclusive<u64> = (1 << 20)..=(4 << 30);
 pub struct ClientLimit {
     /// For all clients together.
     pub total: u32,
-    /// For one client.
     pub per_client: u32,
 }
 

@@ -54,7 +54,6 @@ pub struct BasicAuth {
 pub struct ServiceRegistration {
     /// Whether this instance registers itself.
     pub enabled: bool,
-    /// Service name.
     pub service_name: String,
     /// Address; empty for the agent's.
     pub address: String,

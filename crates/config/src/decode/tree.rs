@@ -7,7 +7,6 @@ use cts_hcl1::{Body, Key, Value, ValueKind};
 use crate::decode::coerce::A_BLOCK;
 use crate::report::location::{Rules, SourceLocation, SourceText};
 
-/// One parsed file.
 #[derive(Debug)]
 pub(crate) struct ParsedFile {
     pub(crate) source: Arc<SourceText>,

@@ -161,7 +161,6 @@ impl Report {
         self.problems.iter().filter(same).count()
     }
 
-    /// The problems.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -128,7 +128,6 @@ impl<'a> TaskDecoder<'a> {
         });
     }
 
-    /// The decoded tasks.
     pub(crate) fn finish(self) -> DecodedTasks {
         DecodedTasks {
             tasks: self.tasks,

@@ -3,7 +3,6 @@
 use crate::report::location::SourceLocation;
 use crate::report::sink::Sink;
 
-/// Use of a deprecated key.
 #[derive(Debug)]
 pub(crate) struct DeprecatedKeyUse {
     pub(crate) key: &'static str,

@@ -51,7 +51,6 @@ impl RequiredPins {
         ))
     }
 
-    /// All problems of a task.
     pub(crate) fn problems(&self, task: &TaskDefinition) -> Vec<String> {
         let providers = task.providers.iter();
         let providers = providers.filter_map(|id| self.provider_problem(task, id));

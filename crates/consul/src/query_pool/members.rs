@@ -57,7 +57,6 @@ struct State {
     scopes: HashMap<ScopeKey, ScopeMembers>,
 }
 
-/// A scope with members.
 #[derive(Debug)]
 struct ScopeMembers {
     scope: Arc<ChangeScope>,

@@ -44,7 +44,6 @@ pub enum PanosError {
     Answer {
         /// HTTP status.
         status: StatusCode,
-        /// Why.
         #[source]
         source: AnswerError,
     },
@@ -60,7 +59,6 @@ pub enum PanosError {
     /// The job of the commit has ended badly.
     #[error("job {job} of the commit has failed: {message:?}")]
     Job {
-        /// Its number.
         job: String,
         /// The message of the job.
         message: String,

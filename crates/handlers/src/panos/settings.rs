@@ -52,7 +52,6 @@ pub enum SettingError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -40,7 +40,6 @@ same_fields!(
     key_from_wire { node, id }
 );
 
-/// An instance for the wire.
 fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
     let instance = instance.clone();
     proto::ServiceInstance {
@@ -63,7 +62,6 @@ fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
     }
 }
 
-/// An instance from the wire.
 fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
     ServiceInstance {
         status: status_from_wire(instance.status()),

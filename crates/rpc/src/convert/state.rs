@@ -129,7 +129,6 @@ pub fn state_decision_from_wire(
     }
 }
 
-/// A conflict for the wire.
 fn conflict_to_wire(conflict: StateConflict) -> proto::StateConflict {
     let at = |at: StateAt| proto::StateAt {
         backend: at.backend,

@@ -17,11 +17,9 @@ const BRIDGE: &str = "log.";
 pub struct Line {
     /// When it was logged.
     pub time: DateTime<Local>,
-    /// Its level.
     pub level: LogLevel,
     /// The part of the program, as `ctrl` or `scheduler`.
     pub module: String,
-    /// The text.
     pub message: String,
     /// Its fields, in their order.
     pub fields: Vec<(&'static str, Value)>,
@@ -58,7 +56,6 @@ impl Visit for TraceField {
 /// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A text.
     Text(String),
     /// True or false.
     Flag(bool),

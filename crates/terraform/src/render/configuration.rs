@@ -21,7 +21,6 @@ pub struct ConfigurationFiles {
 /// A variable of the root module with its value. Its `Debug` shows only the name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RenderedVariable {
-    /// Its name.
     pub name: String,
     /// The value, as an HCL expression.
     pub value: String,

@@ -20,7 +20,6 @@ pub struct RenderSettings {
     pub required_version: String,
     /// The engine that will read the files.
     pub engine: EngineKind,
-    /// Its version.
     pub terraform_version: semver::Version,
     /// Configured `required_providers`, by provider name without alias: a version or an object.
     pub required_providers: Map<String, Value>,
@@ -125,7 +124,6 @@ pub enum RenderError {
     NotAnIdentifier {
         /// The kind of thing that has the name.
         what: &'static str,
-        /// The name.
         name: String,
     },
 }

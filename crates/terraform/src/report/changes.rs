@@ -70,7 +70,6 @@ impl Changes {
         }
     }
 
-    /// Counts of resources.
     pub(super) fn counts(&self) -> ResourceCounts {
         self.said.unwrap_or(self.counted)
     }

@@ -4,7 +4,6 @@ use cts_core::runs::{ResourceAction, ResourceCounts};
 
 use super::address::split_address;
 
-/// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line<'t> {
     /// The planned action at a resource.

@@ -10,9 +10,7 @@ use crate::render::backend_module;
 /// A backend and a workspace in it.
 #[derive(Debug, Clone)]
 pub struct StateOrigin {
-    /// The backend.
     pub backend: Backend,
-    /// The workspace.
     pub workspace: TaskName,
     /// Environment that the backend needs on top; may hold a token.
     pub environment: Vec<(String, String)>,

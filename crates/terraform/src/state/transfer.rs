@@ -25,7 +25,6 @@ const STATE: &str = "pulled.tfstate";
 #[derive(Debug)]
 #[must_use = "the state is forgotten when it is dropped"]
 pub struct FetchedState {
-    /// The state.
     pub found: FoundState,
     file: PathBuf,
     _directory: ScratchDirectory,

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 /// Use of a directory. No task can have the name of a lock file, because that has a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// The database is in it.
     Database,
     /// Task directories are in it.
     Tasks,

@@ -305,7 +305,6 @@ pub(crate) fn log_api_start(listener: &TcpListener) {
     tracing::info!(target: "api", port, "starting server");
 }
 
-/// Logs that the API ends.
 pub(crate) fn log_api_end() {
     tracing::info!(target: "api", "shutdown api server");
 }

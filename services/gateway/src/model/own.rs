@@ -23,7 +23,6 @@ pub(crate) struct IdLast<T> {
     pub(crate) request_id: RequestId,
 }
 
-/// One run.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunAnswer {
     pub(crate) request_id: RequestId,

@@ -90,7 +90,6 @@ impl Serialize for TaskStatusesAnswer<'_> {
     }
 }
 
-/// The status of one task.
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskStatusAnswer<'a> {
     task_name: &'a str,

@@ -13,14 +13,12 @@ use crate::original::duration_text::DurationText;
 use crate::request::task_request::SentMembers;
 use crate::request_id::RequestId;
 
-/// All tasks.
 #[derive(Debug, Serialize)]
 pub(crate) struct TasksAnswer<'a> {
     pub(crate) request_id: RequestId,
     pub(crate) tasks: Vec<TaskObject<'a>>,
 }
 
-/// One task.
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskAnswer<'a> {
     pub(crate) request_id: RequestId,

@@ -39,7 +39,6 @@ pub(crate) enum LogFormat {
     Ndjson,
 }
 
-/// The query of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogQuery {
     pub(crate) follow: bool,
@@ -97,7 +96,6 @@ pub(crate) fn events(query: Option<&str>) -> Result<String, ParameterError> {
     task(&pairs(query.unwrap_or_default()))
 }
 
-/// The query of a log.
 pub(crate) fn log(query: Option<&str>) -> Result<LogQuery, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
     let follow = choice(

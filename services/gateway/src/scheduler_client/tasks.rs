@@ -61,7 +61,6 @@ impl TaskClient {
         Ok(tasks.map(draft_from_wire).collect::<Result<_, _>>()?)
     }
 
-    /// One task.
     pub(crate) async fn task(&self, name: &str) -> Result<KnownTask, CallError> {
         let request = proto::GetTaskRequest {
             name: name.to_owned(),

@@ -57,7 +57,6 @@ struct Kept {
 #[derive(Debug, Clone)]
 struct Position {
     changes: String,
-    /// When that was.
     at: Instant,
     /// The last task whose facts were read again without a notice of a change.
     last: Option<TaskName>,

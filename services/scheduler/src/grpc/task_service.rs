@@ -345,7 +345,6 @@ impl TaskEndpoint {
     }
 }
 
-/// A task for the wire.
 fn task_to_wire(task: &StoredTask) -> proto::Task {
     proto::Task {
         revision: task.revision,

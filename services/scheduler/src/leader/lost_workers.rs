@@ -29,7 +29,6 @@ struct Losses {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FurtherLosses {
     pub(super) worker: WorkerId,
-    /// Number of runs.
     pub(super) runs: usize,
     /// Tasks with the ids of their runs, as text.
     pub(super) tasks: String,

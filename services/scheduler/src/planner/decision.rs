@@ -14,7 +14,6 @@ pub(crate) struct Decided {
 /// A decision on an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// A run was queued.
     Queued(RunId),
     /// The input went into the run that was queued already.
     Merged(RunId),

@@ -29,7 +29,6 @@ pub(crate) enum EnqueueReason {
         /// The schedule of the task has ticked.
         tick: bool,
     },
-    /// A run was requested.
     Request(RequestedRun),
 }
 

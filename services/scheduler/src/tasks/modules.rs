@@ -12,7 +12,6 @@ use cts_store::{Store, StoreError, StoredTask};
 pub enum Modules {
     /// Workers use the directories in place: everything is on one machine.
     InPlace,
-    /// As bundles.
     Bundled {
         /// Directories left out of bundles, absolute: a module that contains the task directories would
         /// otherwise change with every run.

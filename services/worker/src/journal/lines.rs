@@ -24,7 +24,6 @@ pub(super) enum Line {
     },
 }
 
-/// The lines of an entry.
 pub(super) fn of(entry: &JournalEntry) -> impl Iterator<Item = Line> {
     let end = entry.outcome.clone().map(|outcome| Line::End {
         task: entry.task.clone(),

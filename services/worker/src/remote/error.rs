@@ -185,7 +185,6 @@ fn below(detail: &str) -> String {
     }
 }
 
-/// An error as one text.
 pub(super) fn text(error: &RemoteError) -> String {
     Chain(error).to_string()
 }

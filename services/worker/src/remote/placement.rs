@@ -120,7 +120,6 @@ mod tests {
         }
     }
 
-    /// Values with this secret.
     fn given(secret: &str) -> Values {
         let rendered = vec![
             rendered("services", "{}", false),

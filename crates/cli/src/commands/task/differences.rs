@@ -16,7 +16,6 @@ pub(super) struct Difference {
     pub(super) member: String,
     /// Value at the source; null if the member is absent.
     pub(super) source: Value,
-    /// Value here.
     pub(super) here: Value,
 }
 

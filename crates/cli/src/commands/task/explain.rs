@@ -95,7 +95,6 @@ fn decision(decision: &Decision) -> String {
     format!("{}: {}{run}", until(decision.at), decision.text)
 }
 
-/// A run in one line.
 fn run_line(run: &Run) -> String {
     let mut text = format!("{} {}, {}", run.kind().word(), run.id, run.status().word());
     let at = moment(run.finished_at).or_else(|| moment(run.started_at));

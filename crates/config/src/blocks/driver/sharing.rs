@@ -22,10 +22,7 @@ pub enum BackendRefusal {
         "backend \"consul\" cannot reach {address}: Terraform takes the path of an address for a part of its host; \
          give the backend an `address` without a path, or use another backend"
     )]
-    AddressWithPath {
-        /// The address.
-        address: String,
-    },
+    AddressWithPath { address: String },
 }
 
 impl TerraformDriver {

@@ -75,7 +75,6 @@ impl Finding {
     }
 }
 
-/// The worst grade.
 pub(super) fn worst(findings: &[Finding]) -> Grade {
     let grades = findings.iter().map(|finding| finding.grade);
     grades.max().unwrap_or(Grade::Ok)

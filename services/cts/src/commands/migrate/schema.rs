@@ -30,7 +30,6 @@ pub(super) fn nothing(dry_run: bool, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line for each migration.
 pub(super) fn lines(migrations: &[AppliedMigration], dry_run: bool) -> String {
     if migrations.is_empty() {
         return "schema is up to date\n".to_owned();

@@ -66,7 +66,6 @@ impl Progress {
         matches!(self, Self::Terminal(_))
     }
 
-    /// A task is at work.
     pub(crate) fn at_work(&mut self, task: &str, doing: &'static str) {
         let Self::Terminal(terminal) = self else {
             return;

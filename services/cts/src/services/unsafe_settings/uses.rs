@@ -11,9 +11,7 @@ use crate::listeners;
 /// Listening addresses of a service, by its options and `services.listen`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Listeners {
-    /// The API.
     api: Option<IpAddr>,
-    /// gRPC.
     grpc: Option<SocketAddr>,
 }
 
