@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::call::{Body, open, transport_failed};
 use crate::client::{ApiClient, usable};
-use crate::error::{CallError, ErrorResponse, beginning};
+use crate::error::{CallError, beginning};
 use crate::model::{Run, RunAnswer, RunPage};
 
 /// Longest part of a log, in bytes: no server sends more at once.
@@ -72,16 +72,8 @@ impl ApiClient {
     pub async fn run_in_full(&self, id: &str) -> Result<Run, CallError> {
         let mut url = self.address.endpoint(&["runs", usable(id)?]);
         url.set_query(Some("include=cause,attempts"));
-        let answer: Result<RunAnswer, CallError> = self.get(url.clone()).await;
-        let answer = match answer {
-            // A server of an earlier version knows causes alone.
-            Err(CallError::Refused(ErrorResponse { status: 400, .. })) => {
-                url.set_query(Some("include=cause"));
-                self.get(url).await
-            }
-            answer => answer,
-        };
-        answer.map(|answer| answer.run)
+        let answer: RunAnswer = self.get(url).await?;
+        Ok(answer.run)
     }
 
     /// Cancels a run, by force or gently, and returns it as it is then: running while its worker stops it.

@@ -73,19 +73,15 @@ pub struct SettingsGeneration {
     pub number: u64,
     /// Its blocks.
     pub scope: SettingsScope,
-    /// Identity of the generation in the inputs of the runs.
-    pub identity: Digest,
     /// Digests of its blocks under each key that was in use; empty until a worker has reported digests.
     pub digests: BlockDigests,
     /// Whether the generation is in force; exactly one generation of each scope is.
     pub in_force: bool,
 }
 
-impl SettingsGeneration {
-    /// Returns the identity of a generation, unless an earlier version has stored a different identity.
-    pub fn identity_of(number: u64) -> Digest {
-        Digest::of_parts([&b"settings"[..], &number.to_be_bytes()])
-    }
+/// Returns the identity of the generation with this number in the inputs of the runs.
+pub fn identity_of(number: u64) -> Digest {
+    Digest::of_parts([&b"settings"[..], &number.to_be_bytes()])
 }
 
 #[cfg(test)]
@@ -111,7 +107,7 @@ mod tests {
 
     #[test]
     fn generations_have_different_identities() {
-        let [one, two] = [1, 2].map(SettingsGeneration::identity_of);
+        let [one, two] = [1, 2].map(identity_of);
         assert_ne!(one, two);
     }
 }

@@ -48,7 +48,7 @@ pub use task::{
     blocked_to_wire, current_state_from_wire, current_state_to_wire, event_to_wire, loss_from_wire,
     phase_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
 };
-pub use view::{READS_VIEWS, subscribe_to_wire, views_from_wire};
+pub use view::{subscribe_to_wire, views_from_wire};
 pub use worker::{
     capabilities_from_wire, capabilities_to_wire, registration_from_wire, worker_from_wire,
     worker_to_wire,

@@ -24,7 +24,6 @@ pub(super) fn generation(number: u64, in_force: bool) -> SettingsGeneration {
     SettingsGeneration {
         number,
         scope,
-        identity: SettingsGeneration::identity_of(number),
         digests: digests(&number.to_string()),
         in_force,
     }

@@ -66,8 +66,7 @@ async fn named(
 ) -> Result<BTreeSet<Digest>, StoreError> {
     let rows = sqlx::query(
         "-- prune: bundles in use; indexes runs_waiting, runs_one_running, runs_results, runs_cancelled
-        SELECT i.hash, coalesce(c.encoding, i.encoding) AS encoding,
-               coalesce(c.content, i.content) AS content
+        SELECT i.hash, c.encoding, c.content
         FROM unnest($1::TEXT[]) AS n (name)
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = n.name LIMIT 1) t
         CROSS JOIN LATERAL (
@@ -89,8 +88,8 @@ async fn named(
                AND q.incarnation = t.incarnation AND q.started_at IS NOT NULL
              ORDER BY q.incarnation DESC, q.created_at DESC, q.id DESC LIMIT 1)) r
         CROSS JOIN LATERAL (SELECT * FROM inputs WHERE hash = r.input_hash LIMIT 1) i
-        LEFT JOIN input_contents p ON p.input_id = i.id AND p.position = 0
-        LEFT JOIN contents c ON c.id = p.content_id",
+        JOIN input_contents p ON p.input_id = i.id AND p.position = 0
+        JOIN contents c ON c.id = p.content_id",
     )
     .bind(tasks)
     .fetch_all(connection)

@@ -1,9 +1,7 @@
 //! Doubts on a new timeline, and how they are settled.
 //!
 //! No input counts as applied from the time when the timeline is noticed. Inputs that counted earlier are kept
-//! separately, and count again for the trusted tasks. An earlier version that notices the timeline keeps no inputs,
-//! so every task runs once. An earlier version that serves at the same time also leases nothing within the life of a
-//! lease, and after that no task becomes trusted.
+//! separately, and count again for the trusted tasks.
 //!
 //! Inputs that counted earlier are in `doubted_tasks`. They count again for a task if all workers in
 //! `doubted_workers` have reported their journals, and no journal has an attempt at the task that is missing in the

@@ -50,8 +50,8 @@ pub(crate) async fn store(
             UNION ALL
             SELECT id, hash FROM contents WHERE hash = ANY ($4)
         ), named AS (
-            INSERT INTO inputs (hash, encoding, content, created_at)
-            SELECT n.hash, 'plain', ''::BYTEA, $8 FROM unnest($9::TEXT[]) AS n (hash)
+            INSERT INTO inputs (hash, created_at)
+            SELECT n.hash, $8 FROM unnest($9::TEXT[]) AS n (hash)
             ON CONFLICT (hash) DO NOTHING
             RETURNING id, hash
         ), parts AS (

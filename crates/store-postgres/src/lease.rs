@@ -21,8 +21,7 @@ use crate::row::{by, failed_to, span_micros};
 ///
 /// Calls may look for a run of the same concurrency group at the same time. The first call holds the lock of the
 /// group until its end, and the other calls pass over the group: without the lock they would skip the row that the
-/// first call locks, and lease a later run of the group. Schedulers of an earlier version do not use that lock. If
-/// such a scheduler leases a run of the group at the same time, the call searches again.
+/// first call locks, and lease a later run of the group.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,

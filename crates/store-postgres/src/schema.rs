@@ -1,7 +1,7 @@
 //! The schema: its check and its migrations.
 
 use cts_store::StoreError;
-use cts_store::schema::{SchemaMismatch, SchemaPlan};
+use cts_store::schema::SchemaMismatch;
 use cts_store_sql::schema::stored;
 use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection};
@@ -11,9 +11,6 @@ use crate::connection::{Settings, Target};
 use crate::pooling;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
-
-/// Turns the schema before the first version into that of the first version.
-const MOVE: &str = include_str!("../predecessor/move.sql");
 
 /// The table in which the driver records migrations.
 const TABLE: &str = "_sqlx_migrations";
@@ -70,30 +67,21 @@ pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
         .map_err(|error| target.open_error(error))?;
     // Planned under the lock: migrations that a different process has just applied are not reported as applied by
     // this process.
-    let plan = plan(&target, &mut connection).await?;
-    apply(&plan, &mut connection)
+    let missing = missing(&target, &mut connection).await?;
+    apply(&missing, &mut connection)
         .await
         .map_err(|error| target.open_error(error))?;
     // Closing also releases the lock.
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))?;
-    Ok(steps(&plan))
+    Ok(steps(&missing))
 }
 
 /// Applies each migration in a separate transaction.
-async fn apply(plan: &SchemaPlan, connection: &mut PgConnection) -> Result<(), MigrateError> {
+async fn apply(missing: &[i64], connection: &mut PgConnection) -> Result<(), MigrateError> {
     connection.ensure_migrations_table(TABLE).await?;
-    let mut moves = plan.moves;
     for migration in MIGRATIONS.iter() {
-        if !plan.missing.contains(&migration.version) {
-            continue;
-        }
-        if std::mem::take(&mut moves) {
-            let mut transaction = connection.begin().await?;
-            sqlx::raw_sql(MOVE).execute(&mut *transaction).await?;
-            transaction.skip(TABLE, migration).await?;
-            transaction.commit().await?;
-        } else {
+        if missing.contains(&migration.version) {
             connection.apply(TABLE, migration).await?;
         }
     }
@@ -105,10 +93,10 @@ pub async fn pending(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
     check_server(&target, &mut connection).await?;
-    let plan = plan(&target, &mut connection).await?;
+    let missing = missing(&target, &mut connection).await?;
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))?;
-    Ok(steps(&plan))
+    Ok(steps(&missing))
 }
 
 /// Whether the schema fits this program.
@@ -141,11 +129,11 @@ impl SchemaState {
         let newest = stored.applied.keys().next_back().copied();
         Ok(
             match stored.plan(own.map(|it| (it.version, &*it.checksum))) {
-                Ok(plan) if plan.missing.is_empty() => Self::Fits {
+                Ok(missing) if missing.is_empty() => Self::Fits {
                     newest: newest.unwrap_or_default(),
                     is_newer: newest > newest_own,
                 },
-                Ok(plan) => Self::Older(steps(&plan)),
+                Ok(missing) => Self::Older(steps(&missing)),
                 Err(mismatch) => Self::Mismatch(mismatch),
             },
         )
@@ -156,11 +144,10 @@ impl SchemaState {
 pub(crate) async fn check(target: &Target) -> Result<(), StoreError> {
     let mut connection = target.single().await?;
     check_server(target, &mut connection).await?;
-    let plan = plan(target, &mut connection).await?;
-    if !plan.missing.is_empty() {
-        return Err(target.open_error(SchemaError::Older {
-            missing: plan.missing.len(),
-        }));
+    let missing = missing(target, &mut connection).await?;
+    if !missing.is_empty() {
+        let missing = missing.len();
+        return Err(target.open_error(SchemaError::Older { missing }));
     }
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))
@@ -188,7 +175,8 @@ async fn check_server(target: &Target, connection: &mut PgConnection) -> Result<
     Ok(())
 }
 
-async fn plan(target: &Target, connection: &mut PgConnection) -> Result<SchemaPlan, StoreError> {
+/// Numbers of the migrations to apply, oldest first.
+async fn missing(target: &Target, connection: &mut PgConnection) -> Result<Vec<i64>, StoreError> {
     let stored = stored(&mut shared(connection))
         .await
         .map_err(|error| target.open_error(error))?;
@@ -198,10 +186,10 @@ async fn plan(target: &Target, connection: &mut PgConnection) -> Result<SchemaPl
         .map_err(|mismatch| target.open_error(SchemaError::from(mismatch)))
 }
 
-fn steps(plan: &SchemaPlan) -> Vec<AppliedMigration> {
+fn steps(missing: &[i64]) -> Vec<AppliedMigration> {
     let missing = MIGRATIONS
         .iter()
-        .filter(|migration| plan.missing.contains(&migration.version));
+        .filter(|migration| missing.contains(&migration.version));
     missing
         .map(|migration| AppliedMigration {
             version: migration.version,

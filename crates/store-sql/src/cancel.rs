@@ -213,10 +213,8 @@ pub(crate) async fn continue_destruction(
     Ok(())
 }
 
-/// Ends queued runs with an order to stop, at most one for each element of `each`.
-///
-/// Either a scheduler of an earlier version has put these runs back, or they waited for a different run of their task
-/// before their remote run is ended.
+/// Ends queued runs with an order to stop, at most one for each element of `each`. They waited for a different run of
+/// their task before their remote run is ended.
 pub async fn end_put_back(
     c: &mut dyn Connection,
     each: &[ExpiredLeases],
@@ -294,9 +292,9 @@ pub async fn note(c: &mut dyn Connection, held: Held<'_>) -> Result<(), LeaseErr
 pub async fn state(c: &mut dyn Connection, run: RunId) -> Result<Option<CancelState>, StoreError> {
     sql(
         "read a run",
-        "-- cancel_state; a running run was updated last when its lease was granted or renewed
+        "-- cancel_state
         SELECT id, holder, cancel_force, {now} - cancel_requested_at AS ordered_micros,
-               cancel_noted_at IS NOT NULL AS noted, updated_at > cancel_requested_at AS renewed
+               cancel_noted_at IS NOT NULL AS noted
         FROM runs
         WHERE id = $1 AND status IS NOT DISTINCT FROM 'running' AND cancel_requested_at IS NOT NULL
           AND holder <> ''",

@@ -84,8 +84,7 @@ async fn lock_all(c: &mut dyn Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Cancels queued runs of disabled tasks: runs that are never leased, and runs that earlier versions left in the
-/// queue.
+/// Cancels queued runs of disabled tasks, which are never leased.
 async fn cancel_of_disabled(c: &mut dyn Connection) -> Result<(), StoreError> {
     sql(
         OPERATION,

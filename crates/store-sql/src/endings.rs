@@ -1,8 +1,7 @@
 //! Runs that end once their remote run has ended ([`cts_core::runs::becomes_ending`]).
 //!
 //! An ending is a running run whose holder is empty, so that all rules about running runs apply: no other run of its
-//! task is leased, a newer input waits, and the task stays. Its lease counts as expired from the beginning: a
-//! scheduler of an earlier version takes that lease back and ends the run by the rules of that version.
+//! task is leased, a newer input waits, and the task stays. Its lease counts as expired from the beginning.
 //!
 //! While a different run of its task is running, a run that is to become an ending stays queued with an order to
 //! stop, so that no worker leases it. It becomes an ending when that other run has ended.

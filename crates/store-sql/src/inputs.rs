@@ -3,19 +3,20 @@
 use std::collections::HashSet;
 
 use cts_core::{Content, Digest, TaskName};
+use cts_store::StoreError;
 use cts_store::cell::Cell;
 use cts_store::fields::{Columns, Fields};
-use cts_store::{StoreError, StoredInput};
 
 use crate::{Connection, sql};
 
 const READ: &str = "read an input";
 
-pub async fn read(c: &mut dyn Connection, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
+/// Hashes of the contents of an input, in order.
+pub async fn read(c: &mut dyn Connection, hash: Digest) -> Result<Option<Vec<Digest>>, StoreError> {
     sql(
         READ,
         "-- input
-        SELECT hash, encoding, content,
+        SELECT hash,
                (SELECT {list c.hash by p.position}
                 FROM input_contents p JOIN contents c ON c.id = p.content_id
                 WHERE p.input_id = i.id) AS contents
@@ -26,22 +27,15 @@ pub async fn read(c: &mut dyn Connection, hash: Digest) -> Result<Option<StoredI
     .await
 }
 
-/// An input from a row with hash, encoding, content and the hashes of its contents.
-pub fn stored(row: &dyn Columns) -> Result<StoredInput, StoreError> {
+/// The hashes of the contents of an input, from a row with its hash and these.
+fn stored(row: &dyn Columns) -> Result<Vec<Digest>, StoreError> {
     let input = Fields::new(row, READ, "inputs").keyed("hash")?;
     let contents = Cell {
         table: "contents",
         column: "hash",
         row: input.key(),
     };
-    let contents: Vec<Digest> = contents.json(input.text("contents")?)?;
-    if !contents.is_empty() {
-        return Ok(StoredInput::Contents(contents));
-    }
-    let bytes = input
-        .cell("content")
-        .decoded(input.text("encoding")?, input.bytes("content")?)?;
-    Ok(StoredInput::OnePiece(bytes))
+    contents.json(input.text("contents")?)
 }
 
 /// The inputs of the running applies of these tasks; without a running apply, of the last successful one.

@@ -42,7 +42,7 @@ pub async fn all(c: &mut dyn Connection) -> Result<Vec<SettingsGeneration>, Stor
     sql(
         "read the settings in force",
         "-- settings
-        SELECT number, scope, identity, digests, in_force FROM settings ORDER BY number",
+        SELECT number, scope, digests, in_force FROM settings ORDER BY number",
     )
     .all(c, decode::settings)
     .await
@@ -147,14 +147,13 @@ async fn put(c: &mut dyn Connection, generation: &SettingsGeneration) -> Result<
     sql(
         OPERATION,
         "-- change_settings
-        INSERT INTO settings (number, scope, identity, digests, in_force, created_at)
-        VALUES ($1, $2, $3, $4, $5, {now})
+        INSERT INTO settings (number, scope, digests, in_force, created_at)
+        VALUES ($1, $2, $3, $4, {now})
         ON CONFLICT (number) DO UPDATE
         SET digests = excluded.digests, in_force = excluded.in_force",
     )
     .bind(generation.number)
     .bind(encoded(OPERATION, &generation.scope)?)
-    .bind(generation.identity.to_string())
     .bind(encoded(OPERATION, &generation.digests)?)
     .bind(generation.in_force)
     .execute(c)

@@ -4,7 +4,7 @@ use cts_core::{Blocked, Digest, InstanceCounts, Loss, TaskName};
 use cts_store::cell::encoded;
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
 use cts_store::fields::Fields;
-use cts_store::{StoreError, StoredInput, TaskError};
+use cts_store::{StoreError, TaskError};
 
 use crate::{Connection, flag, inputs, sql};
 
@@ -100,7 +100,7 @@ pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), S
         });
     for (task, hash, applied) in unknown.await? {
         let Some(hash) = hash else { continue };
-        let Some(StoredInput::Contents(hashes)) = inputs::read(c, hash).await? else {
+        let Some(hashes) = inputs::read(c, hash).await? else {
             continue;
         };
         let contents = inputs::contents(c, &hashes).await?;

@@ -117,7 +117,7 @@ pub static CONTENTS: Table = Table {
 pub static INPUTS: Table = Table {
     name: "inputs",
     columns: columns![
-        id Stays, hash Text, encoding Text, content Bytes, created_at Integer, instances Text,
+        id Stays, hash Text, created_at Integer, instances Text,
     ],
     order: "hash",
     moving: "TRUE",

@@ -44,11 +44,10 @@ pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
 async fn named(reader: impl SqliteExecutor<'_>) -> Result<BTreeSet<Digest>, StoreError> {
     let rows = sqlx::query(
         "-- prune: bundles in use; indexes runs_due, runs_one_running, runs_ended
-        SELECT i.hash, coalesce(c.encoding, i.encoding) AS encoding,
-               coalesce(c.content, i.content) AS content
+        SELECT i.hash, c.encoding, c.content
         FROM inputs i
-        LEFT JOIN input_contents p ON p.input_id = i.id AND p.position = 0
-        LEFT JOIN contents c ON c.id = p.content_id
+        JOIN input_contents p ON p.input_id = i.id AND p.position = 0
+        JOIN contents c ON c.id = p.content_id
         WHERE i.hash IN (
             SELECT input_hash FROM runs WHERE status = 'queued'
             UNION

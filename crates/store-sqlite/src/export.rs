@@ -81,8 +81,8 @@ pub(crate) async fn check(connection: &mut SqliteConnection) -> Result<(), OpenE
     if stored.applied.is_empty() {
         return Err(FileError::Foreign.into());
     }
-    let plan = schema::plan(&stored).map_err(FileError::from)?;
-    if plan.missing.is_empty() {
+    let missing = schema::plan(&stored).map_err(FileError::from)?;
+    if missing.is_empty() {
         Ok(())
     } else {
         Err(FileError::Older.into())

@@ -19,8 +19,8 @@ pub(crate) async fn store(
     let hash = input.hash.to_string();
     let id: Option<i64> = sqlx::query_scalar(
         "-- enqueue: inputs are stored once
-        INSERT INTO inputs (id, hash, encoding, content, created_at)
-        VALUES ((SELECT coalesce(max(id), 0) + 1 FROM inputs), ?, 'plain', x'', ?)
+        INSERT INTO inputs (id, hash, created_at)
+        VALUES ((SELECT coalesce(max(id), 0) + 1 FROM inputs), ?, ?)
         ON CONFLICT (hash) DO NOTHING
         RETURNING id",
     )

@@ -10,10 +10,6 @@ use cts_store_sql::Durability;
 /// Free pages that are kept for the next writes: 1 MiB.
 const KEPT: i64 = 256;
 
-/// Maximum number of pages up to which a file of an earlier version, which does not shrink, is rewritten at the
-/// start: 1 GiB.
-const WRITTEN_ANEW: i64 = 256 * 1024;
-
 const OPERATION: &str = "give back room";
 
 /// Returns free pages, and empties the write-ahead log.
@@ -41,8 +37,7 @@ pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Lets a new file shrink, and a file of an earlier version if that does not take long. Not set for every connection,
-/// because setting it again is a write.
+/// Lets a new file shrink. Not set for every connection, because setting it again is a write.
 pub(crate) async fn make_shrinkable(pool: &SqlitePool) -> Result<(), sqlx::Error> {
     let mut connection = pool.acquire().await?;
     let incremental = 2;
@@ -50,17 +45,6 @@ pub(crate) async fn make_shrinkable(pool: &SqlitePool) -> Result<(), sqlx::Error
         .fetch_one(&mut *connection)
         .await?;
     if mode == incremental {
-        return Ok(());
-    }
-    let pages: i64 = sqlx::query_scalar("PRAGMA page_count")
-        .fetch_one(&mut *connection)
-        .await?;
-    if pages > WRITTEN_ANEW {
-        tracing::warn!(
-            pages,
-            "the database file is of an earlier version and does not shrink: `VACUUM` with `PRAGMA auto_vacuum = \
-             INCREMENTAL` would change that, while cts does not run"
-        );
         return Ok(());
     }
     let written = sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")

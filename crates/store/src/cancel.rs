@@ -110,12 +110,10 @@ pub struct CancelState {
     pub ordered: Duration,
     /// The worker has received the order.
     pub noted: bool,
-    /// The worker has renewed its lease after receiving the order, so it is alive.
-    pub renewed: bool,
 }
 
 impl CancelState {
-    /// Reads a row of `runs` with `cancel_force`, `ordered_micros` and the flags `noted` and `renewed`.
+    /// Reads a row of `runs` with `cancel_force`, `ordered_micros` and the flag `noted`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let row = Fields::new(row, "read a cancelled run", "runs").keyed_by_id("id")?;
         Ok(Self {
@@ -123,7 +121,6 @@ impl CancelState {
             order: order(row.flag("cancel_force")?),
             ordered: micros(row.integer("ordered_micros")?),
             noted: row.flag("noted")?,
-            renewed: row.flag("renewed")?,
         })
     }
 }

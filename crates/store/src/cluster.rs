@@ -94,7 +94,7 @@ impl WorkerState {
 
     /// The worker, reduced to the properties that decide whether it takes a run with these settings.
     pub fn candidate(&self, settings: Option<u64>) -> Candidate<'_> {
-        // A worker of an earlier version does not report its settings and accepts any run.
+        // A worker that does not report its settings accepts any run.
         let checks = self.worker.settings.is_some();
         Candidate {
             capabilities: &self.worker.capabilities,

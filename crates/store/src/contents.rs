@@ -1,4 +1,4 @@
-//! Contents of inputs on their way into a store, and the stored form of an input.
+//! Contents of inputs on their way into a store.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,15 +11,6 @@ use crate::model::EnqueueRequest;
 
 /// Total size below which encoding contents is faster than a query for the contents that the store lacks.
 const FEW_BYTES: usize = 64 * 1024;
-
-/// A frozen input as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoredInput {
-    /// The contents with these hashes, in this order.
-    Contents(Vec<Digest>),
-    /// In one piece, as stored by earlier versions; see [`cts_core::RunInput::from_one_piece`].
-    OnePiece(Vec<u8>),
-}
 
 /// The distinct contents of some inputs, sorted by hash, so that two transactions that store the same contents do not
 /// deadlock.

@@ -260,7 +260,6 @@ pub fn settings(row: &dyn Columns) -> Result<SettingsGeneration, StoreError> {
     Ok(SettingsGeneration {
         number: row.number("number")?,
         scope: row.json("scope")?,
-        identity: row.parse("identity")?,
         digests: row.json("digests")?,
         in_force: row.flag("in_force")?,
     })
@@ -280,8 +279,8 @@ pub fn unsettled_run(row: &dyn Columns) -> Result<UnsettledRun, StoreError> {
     })
 }
 
-/// Reads the module bundle named by an input, from a row with its first content or with an input in one piece. An
-/// input that cannot be decoded names no bundle.
+/// Reads the module bundle named by an input, from a row with its first content. An input that cannot be decoded names no
+/// bundle.
 pub fn bundle_of_input(row: &dyn Columns) -> Result<Option<Digest>, StoreError> {
     let row = Fields::new(row, "find the bundles in use", "inputs").keyed("hash")?;
     let (encoding, stored) = (row.text("encoding")?, row.bytes("content")?);

@@ -30,12 +30,15 @@ pub enum StoredId<'r> {
 
 /// A row of a database. `None` is `NULL`.
 pub trait Columns {
+    /// A text.
     fn text(&self, column: &str) -> Result<Option<&str>, ColumnError>;
+    /// An id.
     fn id(&self, column: &str) -> Result<Option<StoredId<'_>>, ColumnError>;
     /// A whole number of any width.
     fn integer(&self, column: &str) -> Result<Option<i64>, ColumnError>;
     /// A truth value.
     fn flag(&self, column: &str) -> Result<Option<bool>, ColumnError>;
+    /// Bytes.
     fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, ColumnError>;
 }
 

@@ -46,7 +46,7 @@ pub use configuration::{
     OtherConfiguration, Registered, decide,
 };
 pub use configuration_store::ConfigurationStore;
-pub use contents::{EncodedContents, InputContents, StoredInput};
+pub use contents::{EncodedContents, InputContents};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};

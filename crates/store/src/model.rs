@@ -96,13 +96,13 @@ pub struct Claim {
     /// Only requested runs with a single attempt are leased to the worker, so not the runs left by an earlier
     /// process.
     pub only_requested: bool,
-    /// Only runs whose settings the worker has are leased to it. False for an earlier version, which does not report
+    /// Only runs whose settings the worker has are leased to it. False for a worker that does not report
     /// settings.
     pub checks_settings: bool,
     /// The worker names a previous backend, in which it may look for a state that was refused because no other
     /// backend was known.
     pub names_previous_backend: bool,
-    /// The worker can end remote runs. False for an earlier version, which would continue them.
+    /// The worker can end remote runs. False for a worker that would continue them.
     pub ends_remote_runs: bool,
     /// Time to live of the lease.
     pub time_to_live: Duration,

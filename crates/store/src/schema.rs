@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-/// Number of the last migration before the first version. A database that ends with this migration is migrated
-/// further.
-pub const PREDECESSOR: i64 = 20_261_202_000_000;
+/// Number of the first migration of 0.1.0. A database with an earlier migration is refused.
+pub const FIRST: i64 = 20_270_401_000_000;
 
 /// Why a program cannot use the schema of a database. Found as the source of
 /// [`StoreError::Open`](crate::StoreError::Open).
@@ -23,12 +22,9 @@ pub enum SchemaMismatch {
         /// The oldest compatible version.
         oldest: i64,
     },
-    /// The schema is from before the first version.
-    #[error("schema version {version} is older than any that this program can move on")]
-    Ancient {
-        /// The newest version in the database.
-        version: i64,
-    },
+    /// The schema is from before the first release.
+    #[error("made before 0.1.0: start with an empty one")]
+    Unreleased,
     /// The content of a migration differs from the applied migration.
     #[error("schema version {version} there is not the one of this program")]
     Changed {
@@ -42,37 +38,31 @@ pub enum SchemaMismatch {
 pub struct StoredSchema {
     /// Checksums of the applied migrations, by number; empty for an empty database.
     pub applied: BTreeMap<i64, Vec<u8>>,
-    /// Programs whose newest migration has at least this number can use the schema; absent before the first version.
+    /// Programs whose newest migration has at least this number can use the schema; absent in an empty database.
     pub oldest: Option<i64>,
 }
 
-/// Steps that make a database usable for a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemaPlan {
-    /// The schema predates the first version and is turned into the schema of the first version.
-    pub moves: bool,
-    /// Numbers of the migrations to apply, oldest first. A move, if any, performs the first of them.
-    pub missing: Vec<i64>,
-}
-
 impl StoredSchema {
-    /// Compares the schema with the migrations of a program: number and checksum, oldest first.
+    /// Compares the schema with the migrations of a program (number and checksum), and returns the numbers of the
+    /// migrations to apply, oldest first.
     ///
     /// A newer schema is accepted if it names this program as compatible; additions of later versions are ignored.
     pub fn plan<'a>(
         &self,
         own: impl IntoIterator<Item = (i64, &'a [u8])>,
-    ) -> Result<SchemaPlan, SchemaMismatch> {
+    ) -> Result<Vec<i64>, SchemaMismatch> {
         let own: BTreeMap<i64, &[u8]> = own.into_iter().collect();
         let newest = self.applied.keys().next_back().copied();
-        let moves = newest == Some(PREDECESSOR);
-        if let Some(version) = newest
-            && version < PREDECESSOR
+        if self
+            .applied
+            .keys()
+            .next()
+            .is_some_and(|oldest| *oldest < FIRST)
         {
-            return Err(SchemaMismatch::Ancient { version });
+            return Err(SchemaMismatch::Unreleased);
         }
         let newest_own = own.keys().next_back().copied().unwrap_or_default();
-        if let Some(version) = newest.filter(|_| !moves) {
+        if let Some(version) = newest {
             let oldest = self.oldest.unwrap_or(version);
             if newest_own < oldest {
                 return Err(SchemaMismatch::Newer { version, oldest });
@@ -86,7 +76,7 @@ impl StoredSchema {
                 Some(_other) => return Err(SchemaMismatch::Changed { version }),
             }
         }
-        Ok(SchemaPlan { moves, missing })
+        Ok(missing)
     }
 }
 
@@ -94,7 +84,7 @@ impl StoredSchema {
 mod tests {
     use super::*;
 
-    const OWN: [(i64, &[u8]); 2] = [(PREDECESSOR + 1, b"one"), (PREDECESSOR + 5, b"two")];
+    const OWN: [(i64, &[u8]); 2] = [(FIRST, b"one"), (FIRST + 5, b"two")];
 
     fn stored(applied: &[(i64, &[u8])], oldest: Option<i64>) -> StoredSchema {
         let applied = applied.iter();
@@ -104,48 +94,43 @@ mod tests {
         }
     }
 
-    fn missing(numbers: &[i64], moves: bool) -> SchemaPlan {
-        SchemaPlan {
-            moves,
-            missing: numbers.iter().map(|n| PREDECESSOR + n).collect(),
-        }
-    }
-
     #[test]
     fn applies_missing_migrations() {
-        assert_eq!(stored(&[], None).plan(OWN), Ok(missing(&[1, 5], false)));
-        let first = stored(&OWN[..1], Some(PREDECESSOR + 1));
-        assert_eq!(first.plan(OWN), Ok(missing(&[5], false)));
-        let all = stored(&OWN, Some(PREDECESSOR + 1));
-        assert_eq!(all.plan(OWN), Ok(missing(&[], false)));
+        assert_eq!(stored(&[], None).plan(OWN), Ok(vec![FIRST, FIRST + 5]));
+        let first = stored(&OWN[..1], Some(FIRST));
+        assert_eq!(first.plan(OWN), Ok(vec![FIRST + 5]));
+        let all = stored(&OWN, Some(FIRST));
+        assert_eq!(all.plan(OWN), Ok(Vec::new()));
     }
 
     #[test]
-    fn the_schema_before_the_first_version_is_moved_and_no_earlier_one() {
-        let old = [(PREDECESSOR - 1, &b"a"[..]), (PREDECESSOR, &b"b"[..])];
-        assert_eq!(stored(&old, None).plan(OWN), Ok(missing(&[1, 5], true)));
-        let version = PREDECESSOR - 1;
-        let ancient = stored(&old[..1], None).plan(OWN);
-        assert_eq!(ancient, Err(SchemaMismatch::Ancient { version }));
+    fn a_schema_from_before_the_first_release_is_refused() {
+        for applied in [
+            &[(FIRST - 1, &b"a"[..])][..],
+            &[(FIRST - 1, b"a"), OWN[0], OWN[1]],
+        ] {
+            let refused = stored(applied, Some(FIRST)).plan(OWN);
+            assert_eq!(refused, Err(SchemaMismatch::Unreleased));
+        }
     }
 
     #[test]
     fn a_newer_schema_fits_until_it_says_otherwise() {
-        let newer = (PREDECESSOR + 9, &b"three"[..]);
+        let newer = (FIRST + 9, &b"three"[..]);
         let applied = [OWN[0], OWN[1], newer];
-        for oldest in [1, 5] {
-            let fits = stored(&applied, Some(PREDECESSOR + oldest));
-            assert_eq!(fits.plan(OWN), Ok(missing(&[], false)), "{oldest}");
+        for oldest in [0, 5] {
+            let fits = stored(&applied, Some(FIRST + oldest));
+            assert_eq!(fits.plan(OWN), Ok(Vec::new()), "{oldest}");
         }
-        let (version, oldest) = (newer.0, PREDECESSOR + 6);
+        let (version, oldest) = (newer.0, FIRST + 6);
         let refused = stored(&applied, Some(oldest)).plan(OWN);
         assert_eq!(refused, Err(SchemaMismatch::Newer { version, oldest }));
         let oldest = version;
         let silent = stored(&applied, None).plan(OWN);
         assert_eq!(silent, Err(SchemaMismatch::Newer { version, oldest }));
         // An earlier migration of this program is still missing, because it was added on a different branch.
-        let without = stored(&[OWN[0], newer], Some(PREDECESSOR + 1));
-        assert_eq!(without.plan(OWN), Ok(missing(&[5], false)));
+        let without = stored(&[OWN[0], newer], Some(FIRST));
+        assert_eq!(without.plan(OWN), Ok(vec![FIRST + 5]));
     }
 
     #[test]

@@ -18,7 +18,6 @@ use crate::archive::{Archive, ArchivedRow};
 use crate::cancel::{CancelState, CancelledRun};
 use crate::cluster::{Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
 use crate::configuration_store::ConfigurationStore;
-use crate::contents::StoredInput;
 use crate::continuity::Continuity;
 use crate::destruction::Deletion;
 use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
@@ -347,7 +346,7 @@ pub trait Store:
     /// [`lost_lease_error`](crate::lost_lease_error) if schedulers have served without a gap
     /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was last granted or renewed; schedulers
     /// report their service with [`Store::lead`]. A task in deletion is removed if its run was taken back. Also ends
-    /// queued runs with an order to stop, which a scheduler of an earlier version has put back.
+    /// queued runs with an order to stop.
     async fn reap(
         &self,
         leader: LeaderEpoch,
@@ -391,7 +390,7 @@ pub trait Store:
     async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Reads the stored form of a frozen input.
-    async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
+    async fn input(&self, hash: Digest) -> Result<Option<Vec<Digest>>, StoreError>;
 
     /// Returns for each of these tasks the input that is being applied, else the last applied input; in any order.
     ///
@@ -417,6 +416,7 @@ pub trait Store:
         at_most: u32,
     ) -> Result<Vec<TaskName>, StoreError>;
 
+    /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
     /// The attempts of a run, oldest first: the newest [`ATTEMPTS_RECORDED`](cts_core::runs::ATTEMPTS_RECORDED).

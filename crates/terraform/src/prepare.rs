@@ -103,15 +103,12 @@ impl Terraform {
     }
 }
 
-/// Whether the record of the last initialisation matches. A record of an earlier version does not name the
-/// lock file.
+/// Whether the record of the last initialisation matches.
 fn is_current(record: &str, fingerprint: &str, attempt: &Attempt) -> bool {
-    match record.split_once(' ') {
-        Some((known, lock)) => {
-            known == fingerprint && lock == lock_digest(attempt.directory.path())
-        }
-        None => record == fingerprint,
-    }
+    let known = record.split_once(' ');
+    known.is_some_and(|(known, lock)| {
+        known == fingerprint && lock == lock_digest(attempt.directory.path())
+    })
 }
 
 fn fingerprint_file(attempt: &Attempt) -> PathBuf {

@@ -62,9 +62,8 @@ impl History {
                 .to_owned(),
             // One input for the runs of a task whose numbers differ in the last digit only.
             format!(
-                "INSERT INTO inputs (hash, encoding, content, created_at)
-                SELECT encode(sha256(convert_to(t.name || '/' || n, 'UTF8')), 'hex'), 'plain',
-                       convert_to(repeat(t.name, 10), 'UTF8'), cts_now()
+                "INSERT INTO inputs (hash, created_at)
+                SELECT encode(sha256(convert_to(t.name || '/' || n, 'UTF8')), 'hex'), cts_now()
                 FROM tasks t CROSS JOIN generate_series(0, {runs_per_task} / 10) n"
             ),
             // One run of twenty was cancelled, one failed, one is a plan. The oldest first, as they would have

@@ -30,12 +30,12 @@ pub(crate) mod single_flight;
 mod state_list;
 pub(crate) mod status_board;
 mod tasks;
-mod visible;
 mod workers;
 
 use std::error::Error;
 use std::time::Duration;
 
+use cts_core::access::TaskPatterns;
 use cts_rpc::{CallFailure, ConversionError, DATABASE_UNREACHABLE};
 use tokio::time::timeout;
 use tonic::{Code, Status};
@@ -88,6 +88,11 @@ pub(crate) enum CallError {
     /// Its answer breaks the contract.
     #[error("the scheduler's answer cannot be understood")]
     Answer(#[from] ConversionError),
+}
+
+/// The patterns of visible tasks for a request (docs/access.md#roles); none if the caller may see all tasks.
+fn patterns(visible: Option<&TaskPatterns>) -> Vec<String> {
+    visible.map_or_else(Vec::new, |visible| visible.texts().to_vec())
 }
 
 impl From<Status> for CallError {

@@ -55,7 +55,7 @@ pub struct Options {
     /// Whether workers get the key of the cluster from the scheduler; otherwise each process reads the key from a file.
     pub hands_out_key: bool,
     /// Whether only workers registered by heartbeats get runs, and calls for a run must prove its lease. Otherwise only
-    /// a wrong proof is refused, because workers of earlier versions send no proof.
+    /// a wrong proof is refused.
     pub requires_proofs: bool,
     /// Storage of the records of calls.
     pub audit: Audit,

@@ -6,9 +6,8 @@ use cts_proto::watch::v1::{
     GetConsulRequest, GetConsulResponse, KeepTracesRequest, KeepTracesResponse, WatchRequest,
     WatchResponse,
 };
-use cts_rpc::convert::{READS_VIEWS, duration_to_wire};
+use cts_rpc::convert::duration_to_wire;
 use futures::stream::BoxStream;
-use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::subscriber;
@@ -35,10 +34,7 @@ impl WatchService for Watches {
         request: Request<Streaming<WatchRequest>>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let stream = subscriber::responses(self.views.clone(), request.into_inner());
-        let mut response = Response::new(stream);
-        let metadata = response.metadata_mut();
-        metadata.insert(READS_VIEWS, MetadataValue::from_static("1"));
-        Ok(response)
+        Ok(Response::new(stream))
     }
 
     async fn get_consul(

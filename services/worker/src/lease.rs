@@ -26,14 +26,14 @@ pub(crate) struct Lease {
     /// How long the call had waited for the grant, or less.
     pub(crate) waited: Duration,
     pub(crate) input: FrozenInput,
-    /// The delivery to the receivers of webhooks; `None` from a scheduler of the version before.
+    /// The delivery to the receivers of webhooks; `None` where nothing is applied.
     pub(crate) delivery: Option<Delivery>,
-    /// The record of the task's state; `None` from a scheduler of an earlier version. A decision that this version does
-    /// not know makes the attempt fail.
+    /// The record of the task's state; A decision that this version does not
+    /// know makes the attempt fail.
     pub(crate) state: Result<Option<StateRecord>, ConversionError>,
     /// The span of the lease; `None` without tracing.
     pub(crate) trace: Option<TraceContext>,
-    /// Proves in calls that this worker holds the lease; its secret is empty from a scheduler of the version before.
+    /// Proves in calls that this worker holds the lease.
     pub(crate) proof: proto::LeaseProof,
     /// The run is to end: only its remote run is ended.
     pub(crate) ends_remote_run: bool,

@@ -3,8 +3,7 @@
 //!
 //! The row of the run has the record (`runs.remote_run`), and the row of the task has the newest record
 //! (`tasks.remote_run`), which outlives the run. The worker records a remote run before it is requested and with each
-//! change. The store adds the input of the run, so that a worker of an earlier version does not follow the remote run
-//! of a replaced input, either.
+//! change. The store adds the input of the run.
 //!
 //! Before a worker requests the server to end a remote run, the worker notes that (`given_up`). An end as discarded
 //! or cancelled without that note is a decision on the server: it ends the run as if the run were cancelled
@@ -85,7 +84,7 @@ pub struct RemoteRun {
     pub ended: bool,
     /// Whether cts ends the remote run, noted before the server is asked; the next attempt requests a new remote run.
     pub given_up: bool,
-    /// Its input, added by the store; `None` if the remote run was given up, and in records of an earlier version.
+    /// Its input, added by the store; `None` if the remote run was given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Digest>,
     /// Whether a run has failed because this remote run is on a different server or in a different organization than

@@ -14,8 +14,7 @@
 //! A refusal is a conflict of the task until a state is reported or an operator has decided. It ends the attempts,
 //! and no worker gets a run of the task that changes something (`tasks.state_refused`).
 //!
-//! A worker or scheduler of an earlier version neither reports nor stores a state: the task keeps its record. A
-//! worker that would have to move a state refuses if its scheduler cannot record the move.
+//! A worker that would have to move a state refuses if its scheduler cannot record the move.
 
 mod decision;
 mod record;

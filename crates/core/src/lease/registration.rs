@@ -25,7 +25,7 @@ pub struct RegistrationSecret([u8; 32]);
 pub enum KnownRegistration {
     /// The worker id is unknown.
     Absent,
-    /// The worker is of an earlier version, which sends no registration.
+    /// The worker sent no registration.
     Unproven,
     /// SHA-256 of the registration.
     Of(Digest),

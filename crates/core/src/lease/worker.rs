@@ -21,9 +21,9 @@ pub struct WorkerRecord {
     pub capabilities: Capabilities,
     /// Whether the worker drains: it finishes its runs and takes no new ones.
     pub draining: bool,
-    /// Digests of its backend and provider blocks; `None` for an earlier version, which does not report them.
+    /// Digests of its backend and provider blocks; `None` if they are not reported.
     pub settings: Option<BlockDigests>,
-    /// Why its own check fails; `None` for a healthy worker and for a worker of an earlier version.
+    /// Why its own check fails; `None` for a healthy worker.
     pub problem: Option<WorkerProblem>,
 }
 

@@ -1,12 +1,11 @@
 //! Keys without a readable value, and the values that a task keeps for them
 //! (docs/runs.md#keys-without-a-readable-value).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::run::input::{RunInput, ThawError};
-use crate::view::condition::KvQuery;
-use crate::view::{ItemKind, KeyValue, View, ViewId};
+use crate::view::{ItemKind, KeyValue, ViewId};
 use crate::words::excerpt::excerpt;
 
 /// Maximum number of keys that a text names.
@@ -63,31 +62,6 @@ impl AppliedKeys {
         Ok(Self(views))
     }
 
-    /// The keys in an input that was stored in one piece.
-    ///
-    /// Such an input does not tell which of several views showed a key: each view gets the keys that its path covers,
-    /// and views of several datacenters or namespaces get none.
-    ///
-    /// # Errors
-    /// Fails if the bytes are not an input in one piece.
-    pub fn of_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
-        let input = RunInput::from_one_piece(bytes)?;
-        let queries = input.definition.dependencies().into_iter();
-        let queries: Vec<KvQuery> = queries.filter_map(|known| query(known.view)).collect();
-        let origins = queries
-            .iter()
-            .map(|query| (&query.datacenter, &query.namespace));
-        if origins.collect::<BTreeSet<_>>().len() > 1 {
-            return Ok(Self::default());
-        }
-        let views = queries.iter().map(|query| {
-            let shown = input.consul_kv.iter().filter(|pair| covers(query, pair));
-            let view = View::ConsulKv(query.clone()).id();
-            (view, by_key(shown.map(Arc::clone)))
-        });
-        Ok(Self(views.collect()))
-    }
-
     fn value(&self, view: &ViewId, key: &str) -> Option<&Arc<KeyValue>> {
         self.0.get(view)?.get(key)
     }
@@ -96,21 +70,6 @@ impl AppliedKeys {
 fn by_key(pairs: impl IntoIterator<Item = Arc<KeyValue>>) -> BTreeMap<String, Arc<KeyValue>> {
     let pairs = pairs.into_iter();
     pairs.map(|pair| (pair.key.clone(), pair)).collect()
-}
-
-fn query(view: View) -> Option<KvQuery> {
-    match view {
-        View::ConsulKv(query) => Some(query),
-        View::Service(_) | View::Services(_) | View::CatalogServices(_) => None,
-    }
-}
-
-fn covers(query: &KvQuery, pair: &KeyValue) -> bool {
-    if query.recurse {
-        pair.key.starts_with(&query.path)
-    } else {
-        pair.key == query.path
-    }
 }
 
 /// The values that a task keeps for unreadable keys: those of the last applied input.

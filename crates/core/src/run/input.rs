@@ -18,23 +18,20 @@ use crate::words::digest::Digest;
 ///
 /// Items that the condition watches are included even if they are not rendered (`use_as_module_input = false`): the
 /// generated text is then always the same, yet every change must run (docs/runs.md#what-triggers-a-task).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunInput {
     /// The task.
     pub definition: TaskDefinition,
-    /// [Identity](crate::settings::SettingsGeneration::identity) of the backend and provider blocks that the task's
+    /// [Identity](crate::settings::identity_of) of the backend and provider blocks that the task's
     /// runs use. The blocks themselves, with their secrets, stay with the worker.
     pub settings_digest: Digest,
     /// Instances in module order.
     pub services: Vec<Arc<ServiceInstance>>,
     /// Names in the catalog with their tags, sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub catalog_services: Vec<Arc<CatalogService>>,
     /// Keys with their values, sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consul_kv: Vec<Arc<KeyValue>>,
     /// Whether the views of the task were not read: a disabled task is checked without their items.
-    #[serde(skip)]
     pub lacks_views: bool,
 }
 
@@ -187,10 +184,10 @@ impl RunInput {
         Ok(input)
     }
 
-    /// The task of an input, from its first content or from an input in one piece.
+    /// The task of an input, from its first content.
     ///
     /// # Errors
-    /// Fails if the bytes are neither of these.
+    /// Fails if the bytes are not such a content.
     pub fn definition_in(bytes: &[u8]) -> Result<TaskDefinition, ThawError> {
         #[derive(Deserialize)]
         struct Defined {
@@ -199,14 +196,6 @@ impl RunInput {
         let defined: Result<Defined, _> = serde_json::from_slice(bytes);
         let unreadable = |source| ThawError::Unreadable { place: 0, source };
         Ok(defined.map_err(unreadable)?.definition)
-    }
-
-    /// Parses an input that was stored in one piece by an earlier version.
-    ///
-    /// # Errors
-    /// Fails if the bytes are not an input.
-    pub fn from_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
-        serde_json::from_slice(bytes).map_err(|source| ThawError::Unreadable { place: 0, source })
     }
 }
 

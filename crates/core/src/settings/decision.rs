@@ -133,7 +133,6 @@ mod tests {
         SettingsGeneration {
             number,
             scope: serde_json::from_str::<SettingsScope>(r#"["backend"]"#).unwrap(),
-            identity: SettingsGeneration::identity_of(number),
             digests,
             in_force: true,
         }

@@ -19,7 +19,7 @@ pub struct AcquireRunRequest {
     #[prost(string, tag = "5")]
     pub request_id: ::prost::alloc::string::String,
     /// The worker reports its settings with its heartbeats, and is to get only runs of tasks whose settings it
-    /// has. An earlier version gets any run.
+    /// has; else it gets any run.
     #[prost(bool, tag = "6")]
     pub reports_settings: bool,
     /// The configuration of the worker names a previous backend, so the worker may look for a state that was refused
@@ -76,20 +76,20 @@ pub struct Lease {
     /// of the input.
     #[prost(message, repeated, tag = "10")]
     pub contents: ::prost::alloc::vec::Vec<InputContent>,
-    /// Known data of the task's state; absent from an earlier version, which does not keep it.
+    /// Known data of the task's state.
     #[prost(message, optional, tag = "11")]
     pub state: ::core::option::Option<KnownState>,
-    /// Number of the delivery of an apply to the receivers of webhooks; 0 from earlier schedulers, and where
-    /// nothing is applied. Attempts have the same number while the input is the same and no run has succeeded.
+    /// Number of the delivery of an apply to the receivers of webhooks; 0 where nothing is
+    /// applied. Attempts have the same number while the input is the same and no run has succeeded.
     #[prost(uint64, tag = "13")]
     pub delivery: u64,
     /// The run with which that delivery began.
     #[prost(string, tag = "14")]
     pub delivery_first_run: ::prost::alloc::string::String,
-    /// Proves in later calls that the caller holds this lease; empty from earlier schedulers.
+    /// Proves in later calls that the caller holds this lease.
     #[prost(bytes = "vec", tag = "15")]
     pub secret: ::prost::alloc::vec::Vec<u8>,
-    /// The span of this lease, as a traceparent of W3C Trace Context; empty from earlier schedulers, and without tracing.
+    /// The span of this lease, as a traceparent of W3C Trace Context; empty without tracing.
     #[prost(string, tag = "16")]
     pub traceparent: ::prost::alloc::string::String,
     /// The run was cancelled or withdrawn, and ends once its remote run has ended: the worker discards, cancels or waits
@@ -214,10 +214,7 @@ pub struct GetRunInputRequest {
 /// A part of an input, in order.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetRunInputResponse {
-    /// Bytes of the canonical JSON, of an input that is stored in one piece.
-    #[prost(bytes = "vec", tag = "1")]
-    pub chunk: ::prost::alloc::vec::Vec<u8>,
-    /// Hashes of its contents, all of them, in order; the chunk is empty then.
+    /// Hashes of its contents, in order.
     #[prost(string, repeated, tag = "2")]
     pub content_hashes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -250,7 +247,7 @@ pub struct RenewRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "3")]
     pub worker_id: ::prost::alloc::string::String,
-    /// Present work of the worker; not set by an earlier version, and between two phases.
+    /// Present work of the worker; not set between two phases.
     #[prost(enumeration = "RunPhase", tag = "4")]
     pub phase: i32,
     /// How long it has been doing that.
@@ -313,9 +310,6 @@ pub struct CancelRunResponse {
     /// is a destruction that is suspended.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
-    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
-    #[prost(bool, tag = "2")]
-    pub considers_visible_tasks: bool,
 }
 /// Reports that a run waits.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -562,14 +556,13 @@ pub struct CompleteRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "9")]
     pub worker_id: ::prost::alloc::string::String,
-    /// Results of the attempt; absent from an earlier version, and if it has none.
+    /// Results of the attempt, if any.
     #[prost(message, optional, tag = "10")]
     pub details: ::core::option::Option<RunDetails>,
-    /// The task's state after Terraform has changed it; absent from an earlier version, and if the state is not
-    /// known.
+    /// The task's state after Terraform has changed it; absent if the state is not known.
     #[prost(message, optional, tag = "11")]
     pub state: ::core::option::Option<TerraformState>,
-    /// Time since the lease was acquired; absent from an earlier version.
+    /// Time since the lease was acquired.
     #[prost(message, optional, tag = "12")]
     pub held_for: ::core::option::Option<::prost_types::Duration>,
     /// Outcome of the attempt.
@@ -639,7 +632,7 @@ pub struct RunDetails {
     #[prost(string, tag = "8")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub remote_url: ::prost::alloc::string::String,
-    /// Code of the error (docs/runbook.md#error-codes); empty without one, and from an earlier version.
+    /// Code of the error (docs/runbook.md#error-codes); empty without an error.
     #[prost(string, tag = "9")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub error_code: ::prost::alloc::string::String,
@@ -779,8 +772,8 @@ pub struct Failed {
     /// On the server of the workspace, something other than cts has ended the run: it ends as if it were cancelled.
     #[prost(bool, tag = "3")]
     pub is_declined: bool,
-    /// The side that is at fault if the attempt failed before Terraform had started; not set if it failed later, and by an
-    /// earlier version.
+    /// The side that is at fault if the attempt failed before Terraform had started; not set if it failed
+    /// later.
     #[prost(enumeration = "EarlyFailure", tag = "4")]
     pub early_failure: i32,
 }
@@ -817,7 +810,7 @@ pub struct CompleteRunResponse {
     /// Status of the run now.
     #[prost(enumeration = "RunStatus", tag = "1")]
     pub status: i32,
-    /// Whether the spans of the attempt are exported; absent from an earlier version, and without tracing.
+    /// Whether the spans of the attempt are exported; absent without tracing.
     #[prost(bool, optional, tag = "2")]
     pub keep_trace: ::core::option::Option<bool>,
 }
@@ -870,9 +863,6 @@ pub struct GetRunResponse {
     /// The run.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
-    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
-    #[prost(bool, tag = "2")]
-    pub considers_visible_tasks: bool,
 }
 /// Asks for runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -891,7 +881,6 @@ pub struct ListRunsRequest {
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
     /// Only runs of tasks whose names match one of these patterns; empty for all. Counts without "task_name" alone.
-    /// Schedulers of earlier versions do not know it, and send all runs.
     #[prost(string, repeated, tag = "5")]
     pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -1041,7 +1030,7 @@ pub struct AttemptRecord {
     #[prost(enumeration = "AttemptEnding", tag = "3")]
     #[serde(with = "crate::json::Words::<crate::run::v1::AttemptEnding>")]
     pub ending: i32,
-    /// When the lease was granted; absent if a scheduler of an earlier version granted it.
+    /// When the lease was granted; absent if that is not known.
     #[prost(message, optional, tag = "4")]
     #[serde(
         with = "crate::json::time",
@@ -1444,10 +1433,9 @@ pub enum RunKind {
     Plan = 2,
     /// The task directory is made and validated; nothing is planned or applied.
     Check = 3,
-    /// Terraform destroys the task's infrastructure, before the task is removed. An earlier version shows it as
-    /// a check.
+    /// Terraform destroys the task's infrastructure, before the task is removed.
     Destroy = 4,
-    /// Terraform plans the destruction; nothing is destroyed. An earlier version shows it as a check.
+    /// Terraform plans the destruction; nothing is destroyed.
     DestroyPlan = 5,
 }
 impl RunKind {

@@ -279,9 +279,6 @@ pub struct TaskState {
     /// Error of the newest check of a disabled task; empty if it has not failed, and for an enabled task.
     #[prost(string, tag = "9")]
     pub check_error: ::prost::alloc::string::String,
-    /// State at the moment of the answer, if it was requested.
-    #[prost(message, optional, tag = "10")]
-    pub current: ::core::option::Option<CurrentState>,
 }
 /// The state of a task at a moment, with its run and its data counted in. Its status counts events alone.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -318,7 +315,7 @@ pub struct CurrentState {
     #[prost(string, tag = "6")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub worker: ::prost::alloc::string::String,
-    /// Work of that worker, as it reported last; not set without a worker, and of a worker of an earlier version.
+    /// Work of that worker, as it reported last; not set without a worker.
     #[prost(enumeration = "super::super::run::v1::RunPhase", tag = "7")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
@@ -952,9 +949,6 @@ pub struct ListTaskStatesRequest {
     /// Whether to send the newest events.
     #[prost(bool, tag = "2")]
     pub include_events: bool,
-    /// Whether to send the states at the moment of the answer.
-    #[prost(bool, tag = "3")]
-    pub include_current: bool,
 }
 /// A part of the list, in order.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1098,9 +1092,6 @@ pub struct ExplainTaskResponse {
     /// The explanation.
     #[prost(message, optional, tag = "1")]
     pub explanation: ::core::option::Option<Explanation>,
-    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
-    #[prost(bool, tag = "2")]
-    pub considers_visible_tasks: bool,
 }
 /// Asks for the version of all states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

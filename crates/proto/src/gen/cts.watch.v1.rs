@@ -135,7 +135,7 @@ pub struct ServiceInstance {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// Named ports, sorted by name. Not set by watchers of earlier versions, and where Consul has none.
+    /// Named ports, sorted by name. Not set where Consul has none.
     #[prost(message, repeated, tag = "16")]
     pub ports: ::prost::alloc::vec::Vec<ServicePort>,
 }
@@ -515,8 +515,7 @@ pub mod watch_service_client {
         }
         /// Follows views. The caller subscribes and unsubscribes at any time; every subscribed view first sends a
         /// full snapshot, as soon as Consul has given one, and then its changes. A caller that reads slowly gets
-        /// fewer, larger deltas, never an incomplete state. The metadata of the answer have "cts-reads-views" if the watcher
-        /// understands WatchRequest.read; a watcher of an earlier version ends the stream at such a request.
+        /// fewer, larger deltas, never an incomplete state.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::WatchRequest>,
@@ -616,8 +615,7 @@ pub mod watch_service_server {
             + 'static;
         /// Follows views. The caller subscribes and unsubscribes at any time; every subscribed view first sends a
         /// full snapshot, as soon as Consul has given one, and then its changes. A caller that reads slowly gets
-        /// fewer, larger deltas, never an incomplete state. The metadata of the answer have "cts-reads-views" if the watcher
-        /// understands WatchRequest.read; a watcher of an earlier version ends the stream at such a request.
+        /// fewer, larger deltas, never an incomplete state.
         async fn watch(
             &self,
             request: tonic::Request<tonic::Streaming<super::WatchRequest>>,

@@ -40,10 +40,10 @@ pub struct Worker {
     /// The worker takes nothing new.
     #[prost(bool, tag = "6")]
     pub draining: bool,
-    /// Digests of its backend and provider blocks; absent for an earlier version, which does not report them.
+    /// Digests of its backend and provider blocks; absent if it does not report them.
     #[prost(message, optional, tag = "7")]
     pub settings: ::core::option::Option<WorkerSettings>,
-    /// Why its own check fails; absent for a healthy worker, and for an earlier version.
+    /// Why its own check fails; absent for a healthy worker.
     #[prost(message, optional, tag = "8")]
     pub problem: ::core::option::Option<WorkerProblem>,
 }
@@ -99,8 +99,8 @@ pub struct HeartbeatRequest {
     #[prost(message, repeated, tag = "5")]
     pub attempts: ::prost::alloc::vec::Vec<JournalEntry>,
     /// 32 random bytes of this life of the process, the same in each of its heartbeats. The id belongs to the first
-    /// registration that a heartbeat has, until the worker leaves or is forgotten. Empty from an earlier version, whose
-    /// heartbeats are accepted as long as the id has no registration. Secret.
+    /// registration that a heartbeat has, until the worker leaves or is forgotten. Heartbeats
+    /// without registration are accepted as long as the id has none. Secret.
     #[prost(bytes = "vec", tag = "6")]
     pub registration: ::prost::alloc::vec::Vec<u8>,
     /// Ids of earlier lives of the worker in its directory, which are no longer listed unless they send a heartbeat. Only

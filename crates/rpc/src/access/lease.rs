@@ -8,7 +8,7 @@ use tonic::{Request, Status};
 /// The metadata with which a worker proves that it holds the lease of the run in a call.
 pub const LEASE_METADATA: &str = "cts-lease-bin";
 
-/// Makes a request with this proof. Without a secret, as in leases from earlier schedulers, the request has no proof.
+/// Makes a request with this proof. Without a secret the request has no proof.
 pub fn with_lease_proof<T>(message: T, proof: &LeaseProof) -> Request<T> {
     let mut request = Request::new(message);
     if !proof.secret.is_empty() {

@@ -160,7 +160,6 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
             is_declined: false,
             early_failure: proto::EarlyFailure::Unspecified.into(),
         }),
-        // A scheduler of an earlier version treats a declined attempt as a failure.
         AttemptOutcome::Declined(error) => Outcome::Failed(proto::Failed {
             error,
             is_final: true,
@@ -272,7 +271,7 @@ mod tests {
                 ..Default::default()
             })
         };
-        assert_eq!(of(0), Ok(RunKind::Apply), "an older scheduler");
+        assert_eq!(of(0), Ok(RunKind::Apply), "unspecified");
         assert!(of(77).is_err(), "a newer one");
     }
 }

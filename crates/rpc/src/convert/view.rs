@@ -51,9 +51,6 @@ same_fields!(
     }
 );
 
-/// Metadata of the answer of a watcher that understands `WatchRequest.read`.
-pub const READS_VIEWS: &str = "cts-reads-views";
-
 /// The request for these views, for the wire. `id` is what the receiver calls the subscription.
 pub fn subscribe_to_wire(views: impl IntoIterator<Item = View>, id: u64) -> proto::Subscribe {
     let mut subscribe = proto::Subscribe {

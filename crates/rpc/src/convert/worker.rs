@@ -96,7 +96,7 @@ pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, C
     })
 }
 
-/// Converts the registration of a heartbeat; `None` from a worker of an earlier version. The error does not show it.
+/// Converts the registration of a heartbeat; `None` without one. The error does not show it.
 pub fn registration_from_wire(bytes: &[u8]) -> Result<Option<Registration>, ConversionError> {
     if bytes.is_empty() {
         return Ok(None);

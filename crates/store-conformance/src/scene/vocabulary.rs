@@ -15,8 +15,7 @@ use cts_core::{
 use uuid::Uuid;
 
 use cts_store::{
-    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, Store, StoredInput,
-    WorkerRecord,
+    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, Store, WorkerRecord,
 };
 
 /// Time to live of the leases of a scene.
@@ -94,12 +93,7 @@ pub fn input_of(contents: &[&[u8]]) -> FrozenInput {
 
 /// The bytes of the contents that a store has of an input; `None` if it has no such input.
 pub async fn stored_input(store: &dyn Store, hash: Digest) -> Option<Vec<Vec<u8>>> {
-    let stored = store.input(hash).await.expect("inputs can be read")?;
-    let hashes = match stored {
-        StoredInput::Contents(hashes) => Some(hashes),
-        StoredInput::OnePiece(_bytes) => None,
-    };
-    let hashes = hashes.expect("the input has contents");
+    let hashes = store.input(hash).await.expect("inputs can be read")?;
     let contents = store.contents(&hashes).await;
     let contents = contents.expect("contents can be read");
     let bytes = hashes.iter().map(|hash| {

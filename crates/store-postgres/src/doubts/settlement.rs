@@ -65,8 +65,7 @@ async fn decide(
     Ok(())
 }
 
-/// Lets the voided inputs count as applied again, unless an attempt began since, which an earlier version may have
-/// done after the life of a lease.
+/// Lets the voided inputs count as applied again, unless an attempt began since.
 async fn trust(
     transaction: &mut PgTransaction<'_>,
     changed_at: i64,

@@ -1,16 +1,13 @@
 //! Databases that are refused, and bringing others up to date.
 
-use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::time::Duration;
 
 use cts_core::Chain;
-use cts_store::schema::{PREDECESSOR, SchemaMismatch};
-use cts_store::{Store as _, StoreError, WorkerStore as _};
+use cts_store::schema::{FIRST, SchemaMismatch};
+use cts_store::{Store as _, StoreError};
 use cts_store_postgres::{SchemaError, Settings, migrate, pending};
 use cts_testkit::{KeyKind, KeyPairFiles, Openssl, Postgres, PostgresSettings, free_port};
-use sqlx::migrate::Migrate as _;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::fixture::{execute, migrated, number, settings};
 
@@ -33,69 +30,21 @@ fn migrations() -> usize {
     std::fs::read_dir(directory).unwrap().count()
 }
 
-/// A database with the schema before the first version, and a task in it.
-async fn predecessor(newest: i64) -> String {
-    let url = Postgres::shared().await.create_database().await;
-    let mut connection = PgConnection::connect(&url).await.unwrap();
-    let books = connection.ensure_migrations_table("_sqlx_migrations").await;
-    books.unwrap();
-    let rows = format!(
-        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-         VALUES ({newest}, 'contents', TRUE, '', 0);
-         INSERT INTO workers (id, host, version, slots, capabilities, draining, told_to_drain,
-                              created_at, seen_at)
-         VALUES ('w', 'h', '0', 1, '{{\"engines\":[],\"bundles\":false}}', FALSE, TRUE, 1, cts_now())"
-    );
-    let statements = AssertSqlSafe(format!("{};{rows}", include_str!("../predecessor.sql")));
-    let done = sqlx::raw_sql(statements).execute(&mut connection).await;
-    done.unwrap();
-    connection.close().await.unwrap();
-    url
-}
-
-/// Columns, constraints, indexes, triggers and functions, as text.
-async fn schema_of(url: &str) -> BTreeSet<String> {
-    let mut connection = PgConnection::connect(url).await.unwrap();
-    let rows: Vec<String> = sqlx::query_scalar(
-        "SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default,
-                          collation_name, is_identity)
-         FROM information_schema.columns WHERE table_schema = 'public'
-         UNION ALL
-         SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
-         FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-         UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
-         UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
-         UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc
-         WHERE pronamespace = 'public'::regnamespace
-         UNION ALL SELECT concat_ws(' ', relname, reloptions) FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND reloptions IS NOT NULL",
-    )
-    .fetch_all(&mut connection)
-    .await
-    .unwrap();
-    connection.close().await.unwrap();
-    rows.into_iter().collect()
-}
-
 #[tokio::test]
-async fn a_database_from_before_the_first_version_is_moved() {
-    let url = predecessor(PREDECESSOR).await;
-    let error = refused(&url).await;
-    assert!(matches!(schema_error(&error), SchemaError::Older { .. }));
-    let applied = migrate(&settings(&url)).await.unwrap();
-    assert_eq!(applied.len(), migrations());
-    assert_eq!(migrate(&settings(&url)).await.unwrap(), []);
-    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
-    let workers = store.workers(Duration::from_hours(1)).await.unwrap();
-    assert!(workers[0].worker.draining);
-    let (moved, fresh) = (schema_of(&url).await, schema_of(&migrated().await).await);
-    assert!(fresh.len() > 150, "{fresh:#?}");
-    let differences: Vec<_> = moved.symmetric_difference(&fresh).collect();
-    assert_eq!(differences, Vec::<&String>::new());
-    let version = PREDECESSOR - 1;
-    let ancient = predecessor(version).await;
-    let expected = SchemaError::Mismatch(SchemaMismatch::Ancient { version });
-    assert_eq!(schema_error(&refused(&ancient).await), &expected);
+async fn a_database_from_before_the_first_release_is_refused() {
+    let url = migrated().await;
+    let earlier = format!(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES ({}, 'earlier', TRUE, '', 0)",
+        FIRST - 1
+    );
+    execute(&url, &earlier).await;
+    let expected = SchemaError::Mismatch(SchemaMismatch::Unreleased);
+    assert_eq!(schema_error(&refused(&url).await), &expected);
+    let error = migrate(&settings(&url)).await.unwrap_err();
+    assert_eq!(schema_error(&error), &expected);
+    let text = "made before 0.1.0: start with an empty one";
+    assert_eq!(expected.to_string(), text);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use cts_store::{
     Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, LeaderError, Leadership,
     Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, PendingDeletions,
     QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
-    StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
+    StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
 };
 
 use super::{SqlStore, change, read, statement, transaction};
@@ -287,7 +287,7 @@ impl<D: Database> Store for SqlStore<D> {
         read!(self, c => bundles::read(c, hash))
     }
 
-    async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
+    async fn input(&self, hash: Digest) -> Result<Option<Vec<Digest>>, StoreError> {
         read!(self, c => inputs::read(c, hash))
     }
 

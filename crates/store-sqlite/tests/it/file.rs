@@ -91,7 +91,7 @@ async fn a_file_that_does_not_fit_any_more_is_refused_unharmed() {
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
 
     let forget = "DELETE FROM _sqlx_migrations WHERE version = 29990101000000;
-                  UPDATE schema_compatibility SET oldest = 20261203000000";
+                  UPDATE schema_compatibility SET oldest = 20270401000000";
     scene.fixture().tamper(forget).await;
     scene.restart().await;
     assert_eq!(scene.run(run).await.input, input("1").hash);

@@ -63,8 +63,8 @@ impl Attempt {
 
 /// Returns the recorded attempts of a row of `runs`, oldest first.
 ///
-/// `ended_attempts` lacks the newest attempt while it is running, if it succeeded in the ordinary way, or if a
-/// scheduler of an earlier version stored its end. Its record is then derived from the columns of its lease, as far
+/// `ended_attempts` lacks the newest attempt while it is running, and if it succeeded in the ordinary way. Its
+/// record is then derived from the columns of its lease, as far
 /// as they concern the last grant.
 pub fn attempts(row: &dyn Columns) -> Result<Vec<AttemptRecord>, StoreError> {
     let row = Fields::new(row, "read the attempts of a run", "runs").keyed_by_id("id")?;

@@ -12,8 +12,8 @@ use cts_rpc::access::CallContext;
 use http::{Method, Uri};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
+use tonic::Status;
 use tonic::transport::Channel;
-use tonic::{Code, Status};
 
 use crate::request_id::RequestId;
 
@@ -68,8 +68,6 @@ impl RefusalSink for Schedulers {
                 .unwrap_or_else(|_late| Err(Status::deadline_exceeded("no answer in time")));
             match recorded {
                 Ok(_recorded) => {}
-                // A scheduler of an earlier version keeps no records.
-                Err(status) if status.code() == Code::Unimplemented => return true,
                 Err(status) => {
                     let error = CallFailure(&status).to_string();
                     tracing::debug!(target: "api", error, "refused requests cannot be recorded yet");

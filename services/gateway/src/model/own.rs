@@ -60,7 +60,6 @@ impl ReleasedAnswer {
 #[derive(Debug, Serialize)]
 pub(crate) struct CurrentStateAnswer {
     name: String,
-    /// `unknown` from a scheduler of an earlier version.
     state: CurrentState,
 }
 

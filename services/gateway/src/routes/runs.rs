@@ -58,8 +58,7 @@ pub(crate) async fn runs(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// Runs of some tasks. Schedulers list the runs of few tasks by task. For many tasks, and with an earlier version, a
-/// page of all runs may contain few runs of these tasks: pages are read until half of the wanted runs are found, no
+/// Runs of some tasks. Schedulers list the runs of few tasks by task. For many tasks, a page of all runs may contain few runs of these tasks: pages are read until half of the wanted runs are found, no
 /// pages are left, or too many were read. The client continues where this page ends.
 async fn some_runs(
     questions: &RunClient,

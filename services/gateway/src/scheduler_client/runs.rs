@@ -11,12 +11,8 @@ use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 use super::on_behalf::OnBehalf;
-use super::{CALL_LIMIT, CallError, ask, present, visible};
+use super::{CALL_LIMIT, CallError, ask, patterns, present};
 use crate::request::parameters::{RunIncludes, RunsQuery};
-
-/// The answer if the called scheduler does not support cancelling runs.
-const EARLIER: &str =
-    "the scheduler that was asked is of an earlier version, which cancels no runs";
 
 /// Calls the run service and the log service; cheap to clone.
 #[derive(Debug, Clone)]
@@ -51,7 +47,7 @@ impl RunClient {
                 .into(),
             page_size: query.limit,
             page_token: query.after,
-            visible_tasks: visible::patterns(tasks),
+            visible_tasks: patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.list_runs(request))).await;
         match answer {
@@ -74,12 +70,10 @@ impl RunClient {
             run_id: id.to_owned(),
             include_cause: includes.cause,
             include_attempts: includes.attempts,
-            visible_tasks: visible::patterns(tasks),
+            visible_tasks: patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
-        let answer = one(answer)?.into_inner();
-        let run = present(answer.run, "GetRunResponse.run")?;
-        Ok(visible::run(run, tasks, answer.considers_visible_tasks))
+        present(one(answer)?.into_inner().run, "GetRunResponse.run")
     }
 
     /// Cancels a run, and returns the run after that. Sent once: a lost call may have arrived, and a second call would
@@ -95,7 +89,7 @@ impl RunClient {
         let request = by.request(proto::CancelRunRequest {
             run_id: id.to_owned(),
             force,
-            visible_tasks: visible::patterns(tasks),
+            visible_tasks: patterns(tasks),
         });
         let answer = timeout(CALL_LIMIT, client.cancel_run(request)).await;
         let answer = answer
@@ -105,14 +99,7 @@ impl RunClient {
             Err(CallError::Call(status)) if status.code() == Code::FailedPrecondition => {
                 Err(CallError::Refused(status.message().to_owned()))
             }
-            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
-                Err(CallError::Refused(EARLIER.to_owned()))
-            }
-            answer => {
-                let answer = one(answer)?.into_inner();
-                let run = present(answer.run, "CancelRunResponse.run")?;
-                Ok(visible::run(run, tasks, answer.considers_visible_tasks))
-            }
+            answer => present(one(answer)?.into_inner().run, "CancelRunResponse.run"),
         }
     }
 
@@ -129,8 +116,7 @@ impl RunClient {
     }
 
     /// Returns a part of the log of one run after a position; if the log is followed, waits for the part. The stream is
-    /// empty if the log has no more lines, and with `follow` only when the run has ended. Schedulers of earlier
-    /// versions continue after the part.
+    /// empty if the log has no more lines, and with `follow` only when the run has ended.
     pub(crate) async fn log(
         &self,
         id: &str,

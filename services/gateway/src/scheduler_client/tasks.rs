@@ -10,7 +10,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 use super::state_list::StateChanges;
-use super::{CALL_LIMIT, CallError, ask, present, visible};
+use super::{CALL_LIMIT, CallError, ask, patterns, present};
 
 /// A task as the scheduler has it.
 #[derive(Debug)]
@@ -77,13 +77,13 @@ impl TaskClient {
     ) -> Result<proto::Explanation, CallError> {
         let request = proto::ExplainTaskRequest {
             name: name.to_owned(),
-            visible_tasks: visible::patterns(tasks),
+            visible_tasks: patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.client.explain_task(request))).await;
-        let answer = one(answer)?.into_inner();
-        let explanation = present(answer.explanation, "ExplainTaskResponse.explanation")?;
-        let considered = answer.considers_visible_tasks;
-        Ok(visible::explanation(explanation, tasks, considered))
+        present(
+            one(answer)?.into_inner().explanation,
+            "ExplainTaskResponse.explanation",
+        )
     }
 
     /// Known data of the task's Terraform state.
@@ -118,7 +118,6 @@ impl TaskClient {
         self.list_states(proto::ListTaskStatesRequest {
             status: status.into(),
             include_events,
-            include_current: false,
         })
         .await
     }
@@ -136,37 +135,14 @@ impl TaskClient {
                 self.all(parts.into_inner()).await
             }
         });
-        let parts = match parts.await {
-            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
-                return self.states_of_earlier().await;
-            }
-            parts => parts??,
-        };
         let mut changes = StateChanges::default();
-        for part in parts {
+        for part in parts.await?? {
             changes.version = part.version;
             changes.after = part.after;
             changes.states.extend(part.states);
             changes.gone.extend(part.gone);
         }
         Ok(changes)
-    }
-
-    /// The states of all tasks from a scheduler of an earlier version.
-    async fn states_of_earlier(&self) -> Result<StateChanges, CallError> {
-        let request = proto::ListTaskStatesRequest {
-            include_current: true,
-            ..proto::ListTaskStatesRequest::default()
-        };
-        let states = self.list_states(request).await?.into_iter();
-        let states = states.map(|state| proto::NamedState {
-            task_name: state.task_name,
-            state: state.current,
-        });
-        Ok(StateChanges {
-            states: states.collect(),
-            ..StateChanges::default()
-        })
     }
 
     /// Refuses a list that has more bytes on the wire than a list may have.

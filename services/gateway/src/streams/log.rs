@@ -144,11 +144,7 @@ impl Log {
             message = call.message() => message,
         };
         match message {
-            Ok(Some(lines)) => {
-                // A scheduler of an earlier version would send further parts, which the next call requests.
-                let _end = call.message().now_or_never();
-                Part::Lines(lines)
-            }
+            Ok(Some(lines)) => Part::Lines(lines),
             Ok(None) => Part::Over,
             Err(status) => {
                 tracing::warn!(

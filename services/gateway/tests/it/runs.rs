@@ -42,8 +42,6 @@ pub(crate) struct MemoryRuns {
     pub(crate) others: bool,
     /// The visible tasks of each request of one run.
     pub(crate) visible: Arc<Mutex<Vec<Vec<String>>>>,
-    /// The scheduler is of a version that does not know visible tasks.
-    pub(crate) is_earlier: bool,
 }
 
 /// The way to one follower, and the task that it named.
@@ -205,18 +203,9 @@ impl MemoryRuns {
     }
 
     /// The answer to a request of one run.
-    fn shown(&self, run: Run, visible: Vec<String>) -> (Option<Run>, bool) {
+    fn shown(&self, run: Run, visible: Vec<String>) -> Option<Run> {
         self.visible.lock().unwrap().push(visible);
-        let run = if self.is_earlier {
-            Run {
-                status: RunStatus::Queued.into(),
-                waiting_for: "task edge-lb of its concurrency group".to_owned(),
-                ..run
-            }
-        } else {
-            run
-        };
-        (Some(run), !self.is_earlier)
+        Some(run)
     }
 
     fn enter(&self) -> Result<(), Status> {
@@ -260,11 +249,8 @@ impl RunService for MemoryRuns {
                     RunStatus::Cancelled
                 };
                 run.set_status(status);
-                let (run, considers_visible_tasks) = self.shown(run, request.visible_tasks);
-                Ok(Response::new(CancelRunResponse {
-                    run,
-                    considers_visible_tasks,
-                }))
+                let run = self.shown(run, request.visible_tasks);
+                Ok(Response::new(CancelRunResponse { run }))
             }
             "no-id" => Err(Status::invalid_argument("inner text")),
             "stopping" => Err(Status::failed_precondition("7 s are left")),
@@ -292,11 +278,8 @@ impl RunService for MemoryRuns {
         let id = request.run_id;
         match self.find(&id) {
             Some(run) => {
-                let (run, considers_visible_tasks) = self.shown(run, request.visible_tasks);
-                Ok(Response::new(GetRunResponse {
-                    run,
-                    considers_visible_tasks,
-                }))
+                let run = self.shown(run, request.visible_tasks);
+                Ok(Response::new(GetRunResponse { run }))
             }
             None if id == "no-id" => Err(Status::invalid_argument("inner text")),
             None => Err(Status::not_found("inner text")),

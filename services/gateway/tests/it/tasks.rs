@@ -10,8 +10,8 @@ use cts_proto::task::v1::{
     ExplainTaskResponse, GetTaskRequest, GetTaskResponse, GetTaskStateRequest,
     GetTaskStateResponse, GetTaskVersionRequest, GetTaskVersionResponse, GetTerraformStateRequest,
     GetTerraformStateResponse, ListCurrentStatesRequest, ListCurrentStatesResponse,
-    ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest, ListTasksResponse, Obstacle,
-    ObstacleKind, PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
+    ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest, ListTasksResponse,
+    PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
     ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
     TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
 };
@@ -40,8 +40,6 @@ pub(crate) struct MemoryTasks {
     pub(crate) arrivals: Arc<Semaphore>,
     /// The visible tasks of each request of an explanation.
     pub(crate) visible: Arc<Mutex<Vec<Vec<String>>>>,
-    /// The scheduler is of a version that does not know visible tasks.
-    pub(crate) is_earlier: bool,
 }
 
 impl Default for MemoryTasks {
@@ -57,7 +55,6 @@ impl Default for MemoryTasks {
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             arrivals: Arc::new(Semaphore::new(0)),
             visible: Arc::default(),
-            is_earlier: false,
         }
     }
 }
@@ -141,7 +138,9 @@ impl TaskService for MemoryTasks {
         request: Request<ListCurrentStatesRequest>,
     ) -> Result<Response<Self::ListCurrentStatesStream>, Status> {
         self.enter().await?;
-        Ok(parts([self.current.next(request.into_inner())?]))
+        Ok(parts([self
+            .current
+            .next(request.into_inner(), &self.states)]))
     }
 
     async fn get_task_version(
@@ -247,17 +246,9 @@ impl TaskService for MemoryTasks {
             return Err(Status::not_found("inner text"));
         }
         self.visible.lock().unwrap().push(request.visible_tasks);
-        let mut explanation = crate::run_answers::explanation(&name);
-        if self.is_earlier {
-            explanation.obstacles = vec![Obstacle {
-                kind: ObstacleKind::GroupBusy.into(),
-                text: "task edge-lb of its concurrency group".to_owned(),
-                until: None,
-            }];
-        }
+        let explanation = crate::run_answers::explanation(&name);
         Ok(Response::new(ExplainTaskResponse {
             explanation: Some(explanation),
-            considers_visible_tasks: !self.is_earlier,
         }))
     }
 }
@@ -365,7 +356,6 @@ fn state(name: &str, status: TaskStatus, enabled: bool, provider: &str, events: 
     TaskState {
         hold: None,
         check_error: String::new(),
-        current: None,
         task_name: name.into(),
         status: status.into(),
         enabled,

@@ -148,11 +148,6 @@ impl Board {
         }
     }
 
-    /// The state of a task; `None` if the task is not visible.
-    pub(crate) fn state(&self, task: &TaskName) -> Option<proto::CurrentState> {
-        self.0.kept.lock().states.state(task).cloned()
-    }
-
     /// Returns the changes since the newest known of these versions, or all states if none is known.
     pub(crate) fn changes(&self, versions: &[String]) -> Changes {
         let kept = self.0.kept.lock();

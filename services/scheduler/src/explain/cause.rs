@@ -2,7 +2,7 @@
 
 use cts_core::runs::{AttemptEnding, RunCause, RunKind, RunStatus};
 use cts_core::{Digest, RunInput, input_changes};
-use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredInput};
+use cts_store::{RunFilter, RunRecord, Store, StoreError};
 
 /// Number of older runs of the task that are searched for the last applied run.
 const RUNS: u32 = 30;
@@ -99,7 +99,7 @@ async fn handed_over(store: &dyn Store, run: &RunRecord) -> Result<Option<String
 
 /// An input that is still stored and can be read.
 async fn input(store: &dyn Store, hash: Digest) -> Result<Option<RunInput>, StoreError> {
-    let Some(StoredInput::Contents(hashes)) = store.input(hash).await? else {
+    let Some(hashes) = store.input(hash).await? else {
         return Ok(None);
     };
     let contents = store.contents(&hashes).await?;

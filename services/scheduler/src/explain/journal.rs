@@ -194,7 +194,6 @@ impl Journal {
                 (DecisionKind::Held, None, format!("it is blocked: {losses}"))
             }
             Decision::Withheld => (
-                // A kind that earlier versions can read.
                 DecisionKind::Unchanged,
                 None,
                 "the run of this data was cancelled, so it waits for newer data or a request"

@@ -7,7 +7,7 @@ use cts_core::{Digest, RunInput};
 use cts_proto::bundle::v1 as proto;
 use cts_proto::bundle::v1::bundle_service_server::BundleService;
 use cts_rpc::CHUNK_BYTES;
-use cts_store::{Store, StoredInput};
+use cts_store::Store;
 use futures::Stream;
 use tonic::{Request, Response, Status};
 
@@ -26,17 +26,11 @@ impl BundleEndpoint {
     async fn is_of_lease(&self, held: &Held, bundle: Digest) -> Result<bool, Status> {
         let input = self.store.held_input(held.run, &held.holder, held.epoch);
         let input = self.store.input(input.await.or_status()?);
-        let head = match input.await.or_status()? {
-            None => return Ok(false),
-            Some(StoredInput::OnePiece(bytes)) => bytes,
-            Some(StoredInput::Contents(contents)) => {
-                let head = self.store.contents(contents.get(..1).unwrap_or_default());
-                let head = head.await.or_status()?.into_iter().next();
-                head.map(|head| head.bytes).unwrap_or_default()
-            }
-        };
-        let definition = RunInput::definition_in(&head);
-        let reference = definition.ok().and_then(|definition| definition.bundle);
+        let contents = input.await.or_status()?.unwrap_or_default();
+        let head = self.store.contents(contents.get(..1).unwrap_or_default());
+        let head = head.await.or_status()?.into_iter().next();
+        let definition = head.and_then(|head| RunInput::definition_in(&head.bytes).ok());
+        let reference = definition.and_then(|definition| definition.bundle);
         Ok(reference.is_some_and(|reference| reference.hash == bundle))
     }
 }

@@ -180,8 +180,7 @@ fn observed_data(counts: ViewCounts) -> proto::ObservedData {
     }
 }
 
-/// How long each Consul has not answered, by its address, as reported by the watchers. A watcher of an earlier version
-/// does not report that.
+/// How long each Consul has not answered, by its address, as reported by the watchers.
 async fn silent_consuls(watchers: &Peers) -> BTreeMap<String, Duration> {
     let watchers = Arc::clone(&watchers.healthy().borrow());
     let calls = watchers.iter().map(|watcher| {

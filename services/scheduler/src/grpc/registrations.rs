@@ -101,8 +101,8 @@ impl Registrations {
         Err(self.refuse(worker, RegistrationRefusal::Foreign))
     }
 
-    /// Refuses a call for a run that is not from the process that the id belongs to. A worker of an earlier version has no
-    /// registration, and needs no secret.
+    /// Refuses a call for a run that is not from the process that the id belongs to. A worker without registration
+    /// needs no secret.
     pub(crate) async fn admit(
         &self,
         worker: &WorkerId,
@@ -122,7 +122,7 @@ impl Registrations {
         refusal.map_or(Ok(()), |refusal| Err(self.refuse(worker, refusal)))
     }
 
-    /// The secret for the calls of a worker; empty for an earlier version.
+    /// The secret for the calls of a worker; empty without a registration.
     pub(crate) fn secret(&self, worker: &WorkerId, registration: Option<&Registration>) -> Vec<u8> {
         let secret = registration.map(|registration| {
             let secret = self.key.registration_secret(worker, registration.digest());

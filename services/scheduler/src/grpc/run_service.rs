@@ -319,10 +319,7 @@ impl RunService for RunEndpoint {
             let attempts = self.store.attempts(id).await.or_status()?;
             run.attempt_records = attempts.into_iter().map(convert::attempt_to_wire).collect();
         }
-        Ok(Response::new(proto::GetRunResponse {
-            run: Some(run),
-            considers_visible_tasks: true,
-        }))
+        Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
     }
 
     async fn list_runs(

@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 
 use crate::access::recorder::{note, record};
 use crate::explain::{Board, Changes, explain};
-use crate::grpc::task_states::{on_wire, state_to_wire, with_current};
+use crate::grpc::task_states::{on_wire, state_to_wire};
 use crate::status::OrStatus as _;
 use crate::tasks::{DeletionMode, Done, Run, TaskCommands, TaskRefusal, unknown_task};
 use crate::wire::visible_tasks;
@@ -71,15 +71,8 @@ impl TaskService for TaskEndpoint {
     ) -> Result<Response<Self::ListTaskStatesStream>, Status> {
         let request = request.into_inner();
         let status = convert::task_status_from_wire(request.status());
-        if request.include_current {
-            self.board.look().await.or_status()?;
-        }
         let states = self.store.task_states(status).await.or_status()?;
-        let states = if request.include_current {
-            with_current(&self.board, states, request.include_events)
-        } else {
-            on_wire(states, request.include_events)
-        };
+        let states = on_wire(states, request.include_events);
         let parts = chunks(states, prost::Message::encoded_len)
             .map(|states| Ok(proto::ListTaskStatesResponse { states }));
         Ok(Response::new(Box::pin(
@@ -302,7 +295,6 @@ impl TaskService for TaskEndpoint {
         let explanation = explanation.ok_or_else(|| unknown_task(name.as_str()))?;
         Ok(Response::new(proto::ExplainTaskResponse {
             explanation: Some(explanation),
-            considers_visible_tasks: true,
         }))
     }
 }

@@ -6,30 +6,12 @@ use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
 use cts_store::TaskState;
 
-use crate::explain::Board;
-
 /// States by their newest events alone.
 pub(super) fn on_wire(states: Vec<TaskState>, include_events: bool) -> Vec<proto::TaskState> {
     let states = states.into_iter();
     states
         .map(|state| state_to_wire(state, include_events))
         .collect()
-}
-
-/// States by their newest events, and as they are kept; a task that is not kept yet is left out.
-pub(super) fn with_current(
-    board: &Board,
-    states: Vec<TaskState>,
-    include_events: bool,
-) -> Vec<proto::TaskState> {
-    let states = states.into_iter().filter_map(|state| {
-        let current = Some(board.state(&state.task)?);
-        Some(proto::TaskState {
-            current,
-            ..state_to_wire(state, include_events)
-        })
-    });
-    states.collect()
 }
 
 /// The state of a task for the wire.
@@ -69,6 +51,5 @@ pub(super) fn state_to_wire(state: TaskState, include_events: bool) -> proto::Ta
         },
         hold: state.held.map(convert::blocked_to_wire),
         check_error: state.check_error.unwrap_or_default(),
-        current: None,
     }
 }

@@ -5,7 +5,6 @@
 //! second.
 
 mod differences;
-mod earlier_identity;
 mod round;
 mod settings_in_force;
 mod unsettled;
@@ -104,10 +103,9 @@ impl SettingsKeeper {
         let mut round = Round::new(generations, workers);
         let unsettled = self.unsettled(&round).await?;
         add_scopes(&mut used, &unsettled);
-        for (scope, tasks) in &used {
+        for scope in used.keys() {
             if round.is_new(scope) {
-                let identity = self.earlier_identity(tasks).await?;
-                round.begin(scope, identity);
+                round.begin(scope);
             }
         }
         let timeouts = match self.context.workers {

@@ -65,7 +65,7 @@ impl fmt::Display for UnreadView {
             ),
             UnreadReason::NotOnRequest => write!(
                 f,
-                "{view} was not read after the trigger: its watcher is of an earlier version, or out of reach"
+                "{view} was not read after the trigger: its watcher is out of reach"
             ),
         }
     }

@@ -4,8 +4,7 @@
 //! one service never reaches the index of another service. Therefore the input of a due task waits for reads of its
 //! views; these reads trigger nothing (`awaited_reads`).
 //!
-//! * The request goes to the watcher of the view on the Watch stream, with a *mark*. A watcher that understands marks
-//!   announces that in the metadata of its answer; a watcher of an earlier version gets no such request.
+//! * The request goes to the watcher of the view on the Watch stream, with a *mark*.
 //! * The watcher reads the view in parallel with the query that Consul holds. The watcher sends the delta first and
 //!   then the mark, in order on the same stream.
 //! * A late read is *owed*: when the mark arrives, the content of the view is compared with the content in the frozen

@@ -85,6 +85,5 @@ impl TaskCommands {
     }
 }
 
-/// The worker that leased the run, or the scheduler that took its end, treated the run as a check.
-const NOT_PLANNED: &str = "the destruction was not planned: a scheduler of an earlier version took part; try again when all \
-     schedulers are up to date";
+/// The run ended as if it were a check.
+const NOT_PLANNED: &str = "the destruction was not planned, try again";

@@ -12,7 +12,7 @@ pub(crate) enum WatchEvent {
     /// A view was read, and the read began after the request with this mark. The content that the read found was sent
     /// before.
     Read(ViewId, u64),
-    /// These views cannot be read on request: their watcher is of an earlier version, or they have no watcher.
+    /// These views cannot be read on request: they have no watcher.
     NotReadable(Vec<ViewId>),
     /// Changes of these views are not seen now; their snapshots stay in force.
     Failure(Vec<ViewId>, WatchError),

@@ -109,7 +109,6 @@ impl WatchSet {
                 let counts = is_owner && !self.from_the_beginning.contains(&view);
                 counts.then_some(WatchEvent::Read(view, mark))
             }
-            StreamEvent::NotReadable(views) => Some(WatchEvent::NotReadable(views)),
             StreamEvent::Failure(view, error) => {
                 let is_owner = self.owners.get(&view) == Some(&watcher);
                 is_owner.then(|| WatchEvent::Failure(vec![view], error))

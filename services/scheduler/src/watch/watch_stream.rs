@@ -127,13 +127,7 @@ impl WatchStream {
                     match &command {
                         Command::Follow(views) => subscription.change(&self.views, views),
                         Command::Again(view) => subscription.subscribe(vec![view.clone()]),
-                        Command::Read(request) => {
-                            if !subscription.read(request)
-                                && self.send(StreamEvent::NotReadable(request.views.clone())).await.is_err()
-                            {
-                                return Ok(Over);
-                            }
-                        }
+                        Command::Read(request) => subscription.read(request),
                     }
                     self.note(command);
                 }

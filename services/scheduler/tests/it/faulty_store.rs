@@ -22,9 +22,9 @@ use cts_store::{
     Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
     NewStoredToken, NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore,
     RemovedLogs, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
-    SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredInput,
-    StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState,
-    TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
+    SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredRecord,
+    StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline,
+    UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -256,7 +256,7 @@ faulty! {
     fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
     fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
     fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
-    fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
+    fn input(&self, hash: Digest) -> Result<Option<Vec<Digest>>, StoreError>;
     fn applied_inputs(&self, names: &[TaskName]) -> Result<Vec<(TaskName, Digest)>, StoreError>;
     fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;

@@ -36,14 +36,11 @@ async fn add_worker(setup: &Setup) {
 
 /// The state of the only task in the list.
 async fn listed(setup: &Setup) -> proto::CurrentState {
-    let request = proto::ListTaskStatesRequest {
-        include_current: true,
-        ..proto::ListTaskStatesRequest::default()
-    };
-    let parts = setup.tasks.clone().list_task_states(request).await;
+    let request = proto::ListCurrentStatesRequest::default();
+    let parts = setup.tasks.clone().list_current_states(request).await;
     let mut parts = parts.unwrap().into_inner();
     let part = parts.next().await.unwrap().unwrap();
-    part.states[0].current.clone().unwrap()
+    part.states[0].state.clone().unwrap()
 }
 
 async fn explained(setup: &Setup) -> proto::CurrentState {

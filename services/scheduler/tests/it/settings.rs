@@ -11,7 +11,6 @@ use cts_core::{
     ViewItems, ViewSnapshot, WorkerId, WorkerRecord,
 };
 use cts_proto::task::v1 as proto;
-use cts_proto::task::v1::DecisionKind;
 use cts_proto::{run::v1 as run, worker::v1 as worker};
 use cts_rpc::convert;
 use cts_scheduler::{Identities as _, Options, RandomIdentities, Workers};
@@ -140,8 +139,7 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
     assert!(lease.is_some(), "it has the settings in force");
 }
 
-/// The store of an earlier version, whose inputs had a digest of the scheduler's own settings, with a task that
-/// it has applied.
+/// A store without settings, with a task that was applied.
 async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> Arc<SqliteStore> {
     let store = store_in(directory).await;
     let leader = store.lead(&member(), None, LONG).await.unwrap().epoch;
@@ -195,22 +193,6 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
     };
     store.complete(completion).await.unwrap();
     store
-}
-
-#[tokio::test]
-async fn an_update_runs_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let (spec, earlier) = (task("t"), Digest::of(b"of an earlier version"));
-    let store = applied_before(directory.path(), &spec, earlier).await;
-    let setup = Setup::over(store, Options::alone(vec![spec], member())).await;
-    setup.watcher.show(vec![instance("w", 1)]);
-    let decision = setup
-        .until(async |setup| explained(setup).await.last_decision)
-        .await;
-    assert_eq!(decision.kind(), DecisionKind::SkippedUnchanged);
-    setup.watcher.show(vec![instance("w", 2)]);
-    let lease = setup.acquired().await;
-    assert_eq!(setup.input(&lease).await.settings_digest, earlier);
 }
 
 /// The usual edit removes the blocks of the task and of its provider.
@@ -268,13 +250,12 @@ async fn a_destruction_waits_until_its_provider_is_back_and_the_task_is_a_proble
     assert_eq!(lease.kind(), run::RunKind::Destroy);
 }
 
-/// An earlier version has begun the deletion, without settings for the destruction.
 #[tokio::test]
 async fn a_destruction_without_settings_gets_those_in_force() {
     let directory = tempfile::tempdir().unwrap();
     let mut spec = task("t");
     spec.on_delete = OnDelete::Destroy;
-    let settings = Digest::of(b"of an earlier version");
+    let settings = Digest::of(b"settings");
     let store = applied_before(directory.path(), &spec, settings).await;
     let run = RandomIdentities.run_id();
     let deletion = Deletion::AsTaskSays { run };

@@ -58,7 +58,6 @@ async fn left_by_us(run: &LeasedRun, error: &CommandError) -> Option<(Option<Str
     let lost = match run.shared.scheduler.lost_leases(&run.lease).await {
         Ok(lost) => lost,
         Err(status) => {
-            // A scheduler of an earlier version does not have this call.
             tracing::debug!(run.id = %run.lease.run, error = %CallFailure(&status), "cannot ask who has left a state lock");
             return None;
         }

@@ -43,7 +43,6 @@ impl<'r> TaskState<'r> {
             backend,
             redactor,
             kind,
-            // A scheduler of an earlier version has no record of the state.
             known: here.run.lease.state.clone()?.unwrap_or_default(),
         })
     }

@@ -21,7 +21,7 @@ pub(crate) enum StateError {
     Unreadable { kind: String, text: String },
     /// No scheduler has recorded the change of the state.
     #[error(
-        "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that: {}",
+        "the move of the state cannot be recorded, so nothing is moved: {}",
         CallFailure(.0)
     )]
     Unrecorded(Status),

@@ -67,11 +67,9 @@ impl Contents {
         let (input, proof) = (&lease.input, &lease.proof);
         let mut named = input.take_contents();
         if named.is_empty() {
-            let hashes = match within(TRANSFER, ask(runs, &input.hash, proof)).await? {
-                InputForm::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
-                InputForm::Contents(hashes) => hashes.into_iter(),
-            };
+            let hashes = within(TRANSFER, ask(runs, &input.hash, proof)).await?;
             named = hashes
+                .into_iter()
                 .map(|hash| NamedContent { hash, bytes: None })
                 .collect();
         }
@@ -118,30 +116,22 @@ impl Contents {
     }
 }
 
-/// The form in which the scheduler has an input.
-enum InputForm {
-    OnePiece(Vec<u8>),
-    Contents(Vec<String>),
-}
-
+/// Hashes of the contents of an input.
 async fn ask(
     runs: &RunServiceClient<Channel>,
     input_hash: &str,
     proof: &proto::LeaseProof,
-) -> Result<InputForm, Status> {
+) -> Result<Vec<String>, Status> {
     let request = proto::GetRunInputRequest {
         input_hash: input_hash.to_owned(),
     };
     let request = with_lease_proof(request, proof);
     let mut parts = runs.clone().get_run_input(request).await?.into_inner();
-    let mut bytes = Vec::new();
+    let mut hashes = Vec::new();
     while let Some(part) = parts.message().await? {
-        if !part.content_hashes.is_empty() {
-            return Ok(InputForm::Contents(part.content_hashes));
-        }
-        bytes.extend(part.chunk);
+        hashes.extend(part.content_hashes);
     }
-    Ok(InputForm::OnePiece(bytes))
+    Ok(hashes)
 }
 
 /// Contents with their hashes, as the scheduler sends them.

@@ -37,7 +37,7 @@ impl Registered {
         secret.unwrap_or_default()
     }
 
-    /// Takes the secret of an answer. A scheduler of an earlier version sends no secret, and the last secret stays.
+    /// Takes the secret of an answer. Without one the last secret stays.
     pub(crate) fn answered(&self, secret: &[u8]) {
         if let Some(secret) = RegistrationSecret::from_slice(secret) {
             *self.secret.lock() = Some(secret);

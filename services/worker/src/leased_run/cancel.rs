@@ -17,9 +17,6 @@ const FIRST_CALL: Duration = Duration::from_secs(1);
 /// The pause after a call that has failed or brought no new order.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Pause after a call to a scheduler without such orders; the next call may reach another scheduler.
-const UNKNOWN_PAUSE: Duration = Duration::from_secs(30);
-
 impl LeasedRun {
     /// Stops Terraform by the orders for the run, for as long as the run is at work.
     pub(crate) async fn follow_orders(&self, stop: &StopSignal) -> Infallible {
@@ -95,7 +92,6 @@ impl LeasedRun {
                 Err(status) if status.code() == Code::FailedPrecondition => {
                     return std::future::pending().await;
                 }
-                Err(status) if status.code() == Code::Unimplemented => sleep(UNKNOWN_PAUSE).await,
                 Err(status) => {
                     tracing::debug!(run.id = %self.lease.run, error = %CallFailure(&status), "cannot ask whether the run is cancelled");
                     sleep(PAUSE).await;

@@ -123,8 +123,7 @@ impl LeasedRun {
     }
 }
 
-/// Repeats the call until an answer comes. If a scheduler answers that the lease is over, the wait ends. A scheduler of
-/// an earlier version, which has no waits, counts as unreachable: the next call may reach another scheduler.
+/// Repeats the call until an answer comes. If a scheduler answers that the lease is over, the wait ends.
 async fn answered<T, F>(call: impl Fn() -> F) -> Result<T, WaitError>
 where
     F: Future<Output = Result<T, Status>>,

@@ -36,7 +36,6 @@ impl RemoteAttempt<'_> {
         reconciled: &Reconciled,
         newest: Option<&RemoteRun>,
     ) -> Result<u32, AttemptError> {
-        // A scheduler of an earlier version has no record of the state.
         let known = self.run.lease.state.clone()?.unwrap_or_default();
         let is_pending = known.is_pending();
         let newest = newest.filter(|newest| newest.workspace.id == reconciled.place.id);

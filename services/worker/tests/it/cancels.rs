@@ -21,11 +21,11 @@ resource "terraform_data" "lasts" {
 "#;
 
 /// A worker with a run that has begun to apply.
-async fn applying(trap: &str, knows_no_cancels: bool) -> Stage {
+async fn applying(trap: &str, order_calls_fail: bool) -> Stage {
     let stage = Stage::new(&LASTS.replace("@TRAP@", trap)).await;
     stage.strings.conduct(|conduct| {
-        conduct.knows_no_cancels = knows_no_cancels;
-        if knows_no_cancels {
+        conduct.order_calls_fail = order_calls_fail;
+        if order_calls_fail {
             // Renewals come soon.
             conduct.life = Duration::from_secs(12);
         }
@@ -73,7 +73,7 @@ async fn a_cancelled_apply_is_interrupted_gently() {
 }
 
 #[tokio::test]
-async fn a_scheduler_without_the_call_gives_the_order_with_a_renewal() {
+async fn a_renewal_brings_the_order_while_calls_for_it_fail() {
     let mut stage = applying("", true).await;
     stage
         .strings

@@ -19,7 +19,6 @@ fn named(bytes: &[u8], is_carried: bool) -> InputContent {
 /// The task with a view of each of these services: the first content of its input.
 fn head(stage: &Stage, services: &[&str]) -> Vec<u8> {
     let mut input: serde_json::Value = serde_json::from_slice(&stage.input()).unwrap();
-    input.as_object_mut().unwrap().remove("services").unwrap();
     let condition = json!({"names": services, "use_as_module_input": true});
     input["definition"]["condition"] = json!({"services": condition});
     serde_json::to_vec(&input).unwrap()

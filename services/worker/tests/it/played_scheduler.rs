@@ -35,8 +35,6 @@ pub(crate) struct Conduct {
     pub(crate) holds_logs: bool,
     /// Inputs are never sent.
     pub(crate) holds_transfers: bool,
-    /// The input of every lease that names no contents, stored in one piece.
-    pub(crate) one_piece: Vec<u8>,
     /// Number of next calls for an input that are refused, because the lease has expired.
     pub(crate) expired_inputs: u32,
     /// The error for heartbeats.
@@ -47,7 +45,7 @@ pub(crate) struct Conduct {
     pub(crate) earlier_lives: Vec<Vec<String>>,
     /// The registrations of heartbeats.
     pub(crate) registrations: Vec<Vec<u8>>,
-    /// The secret of every registration; empty as a scheduler of the version before.
+    /// The secret of every registration; may be empty.
     pub(crate) registration_secret: Vec<u8>,
     /// The secrets of calls for a run.
     pub(crate) acquired_with: Vec<Vec<u8>>,
@@ -95,17 +93,17 @@ pub(crate) struct Conduct {
     pub(crate) resumed: u32,
     /// The order to stop every run.
     pub(crate) cancel: run::CancelOrder,
-    /// The scheduler sends this order with renewals only.
-    pub(crate) knows_no_cancels: bool,
+    /// Calls for the order fail, so that renewals alone bring it.
+    pub(crate) order_calls_fail: bool,
     /// Details of the last attempt.
     pub(crate) details: Option<run::RunDetails>,
     /// The state of the task as the last attempt has reported it.
     pub(crate) state: Option<run::TerraformState>,
-    /// The known state of the task; `None` as a scheduler of an earlier version, which records nothing.
+    /// The known state of the task; `None`: nothing can be recorded.
     pub(crate) known: Option<run::KnownState>,
     /// Reports about the state of the task.
     pub(crate) recorded: Vec<Report>,
-    /// The secret of every lease; empty as a scheduler of the version before.
+    /// The secret of every lease; may be empty.
     pub(crate) secret: Vec<u8>,
     /// Calls for runs, each with the proof of its lease.
     pub(crate) proofs: Vec<(&'static str, Option<run::LeaseProof>)>,
@@ -138,9 +136,18 @@ impl Strings {
         self.conduct(|conduct| conduct.contents.extend(named));
     }
 
-    /// Grants a run of this kind with this input.
+    /// Makes this the only content of the input of every lease that names no contents.
+    fn only_content(&self, content: Vec<u8>) {
+        let name = Digest::of(&content).to_string();
+        self.conduct(|conduct| {
+            conduct.names = vec![name.clone()];
+            conduct.contents.insert(name, content);
+        });
+    }
+
+    /// Grants a run of this kind whose input has this content alone.
     pub(crate) fn grant(&self, kind: run::RunKind, input: Vec<u8>) {
-        self.conduct(|conduct| conduct.one_piece = input);
+        self.only_content(input);
         self.lease(kind, run::Lease::default());
     }
 
@@ -157,7 +164,7 @@ impl Strings {
 
     /// Grants an apply of this input, as a scheduler that numbers deliveries does.
     pub(crate) fn grant_delivery(&self, input: Vec<u8>, delivery: u64) {
-        self.conduct(|conduct| conduct.one_piece = input);
+        self.only_content(input);
         self.lease(
             run::RunKind::Apply,
             run::Lease {

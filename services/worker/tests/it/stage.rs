@@ -10,8 +10,8 @@ use std::time::Duration;
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
 use cts_core::{
-    Backend, Capabilities, Condition, Digest, EngineKind, FileDefinition, RunInput, StepTimeouts,
-    SystemClock, TaskDefinition, TaskName, WorkerId, WorkerRecord,
+    Backend, Capabilities, Condition, Digest, EngineKind, FileDefinition, FrozenInput,
+    StepTimeouts, SystemClock, TaskDefinition, TaskName, WorkerId, WorkerRecord,
 };
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
@@ -154,7 +154,7 @@ impl Stage {
         self.root.path()
     }
 
-    /// The frozen input of the task.
+    /// The only content of the frozen input of the task.
     pub(crate) fn input(&self) -> Vec<u8> {
         self.input_of(|_definition| {})
     }
@@ -181,8 +181,8 @@ impl Stage {
             working_dir: PathBuf::from("sync-tasks/edge"),
         };
         change(&mut definition);
-        let input = RunInput::without_data(definition, Digest::of(b""));
-        serde_json::to_vec(&input).unwrap()
+        let input = FrozenInput::for_check_without_data(&definition, Digest::of(b"")).unwrap();
+        input.contents[0].bytes.clone()
     }
 
     /// A file in the task's directory.

@@ -245,11 +245,11 @@ async fn the_state_of_something_else_is_kept_until_somebody_decides() {
 }
 
 #[tokio::test]
-async fn an_earlier_scheduler_moves_nothing_and_stops_nothing_else() {
+async fn a_scheduler_without_records_moves_nothing_and_stops_nothing_else() {
     let mut stage = with_previous().await;
     stage.strings.conduct(|conduct| conduct.known = None);
     let error = refused(&mut stage, RunKind::Apply).await;
-    assert_contains(&error, ["schedulers of an earlier version"]);
+    assert_contains(&error, ["cannot be recorded"]);
     assert!(!stage.file(NEW).exists());
     write(&stage.file(NEW), &state("any", 3, 1));
     let outcome = run(&mut stage, RunKind::Apply).await;

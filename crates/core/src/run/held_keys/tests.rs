@@ -6,6 +6,8 @@ use super::*;
 use crate::run::complete_input::{CompleteInput, IncompleteInput, ViewItems};
 use crate::run::input::FrozenInput;
 use crate::task::spec::TaskDefinition;
+use crate::view::View;
+use crate::view::condition::KvQuery;
 use crate::view::condition::{Condition, ConsulKvCondition, ModuleInput};
 use crate::view::{Item, ViewSnapshot};
 use crate::words::digest::Digest;
@@ -133,16 +135,6 @@ fn values_that_differ_contradict_each_other_and_keys_that_come_and_go_do_not() {
     assert!(one.contradicts(&of(&["a/1"], &[pair("a/1", "2")])));
     assert!(one.contradicts(&of(&["a/1"], &[])));
     assert!(of(&["a/1"], &[]).contradicts(&one));
-}
-
-#[test]
-fn an_input_in_one_piece_gives_each_view_what_its_path_covers() {
-    let input = complete([&[pair("a/1", "a")], &[pair("b/1", "b")]], None).unwrap();
-    let contents = input.contents.iter().map(|content| &*content.bytes);
-    let whole = serde_json::to_vec(&RunInput::thaw(contents).unwrap()).unwrap();
-    assert_eq!(AppliedKeys::of_one_piece(&whole).unwrap(), applied(&input));
-    assert!(AppliedKeys::of_one_piece(b"[]").is_err());
-    assert!(AppliedKeys::of_contents([]).is_err());
 }
 
 #[test]

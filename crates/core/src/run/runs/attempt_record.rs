@@ -52,7 +52,7 @@ pub struct AttemptRecord {
     pub number: u32,
     /// The worker.
     pub worker: WorkerId,
-    /// Time of the grant of the lease; `None` if a scheduler of an earlier version granted it.
+    /// Time of the grant of the lease; `None` if it is not known.
     #[serde(default, with = "ts_microseconds_option")]
     pub leased_at: Option<DateTime<Utc>>,
     /// Time of the last renewal or of the grant of the lease: the last sign of the worker before the end.

@@ -35,7 +35,7 @@ pub struct RunCause {
     /// The run has the first data of the task under a new leader: after a start or a takeover.
     #[serde(skip_serializing_if = "is_false")]
     pub takeover: bool,
-    /// With [`takeover`](Self::takeover): the start of the leader as a line; `None` from an earlier version.
+    /// With [`takeover`](Self::takeover): the start of the leader as a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beginning: Option<String>,
     /// The previous run finally failed, and its data is retried.

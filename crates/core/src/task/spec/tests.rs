@@ -38,7 +38,7 @@ const EMPTY: &str = concat!(
     r#""requirement":{"driver":"terraform","version":null,"bundle":false}}"#,
 );
 
-/// As stored by the first version.
+/// As stored by 0.1.0.
 const OLDEST: &str = concat!(
     r#"{"definition":{"name":"edge","description":"","module":"./m","module_source":"/srv/m","#,
     r#""module_digest":null,"version":"","providers":[],"#,

@@ -387,7 +387,6 @@ pub(super) fn task_state() -> TaskState {
         }],
         hold: Some(hold()),
         check_error: "error tf-init for 'web': no such module".into(),
-        current: None,
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::{ADMIN, LIMITED, READ, ask, ask_with, scene, stage};
 use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
 use crate::stage::{Scene, read_until};
-use crate::tasks::{MemoryTasks, three_tasks};
+use crate::tasks::three_tasks;
 
 #[tokio::test]
 async fn a_limited_token_learns_nothing_of_other_tasks() {
@@ -129,21 +129,6 @@ async fn a_limited_token_follows_its_own_tasks_only() {
     assert!(!text.contains("edge-lb"), "{text}");
 }
 
-/// A scene in which the scheduler is of an earlier version, or of this one.
-fn of_version(is_earlier: bool) -> Scene {
-    Scene {
-        tasks: MemoryTasks {
-            is_earlier,
-            ..three_tasks()
-        },
-        runs: MemoryRuns {
-            is_earlier,
-            ..MemoryRuns::default()
-        },
-        ..scene()
-    }
-}
-
 /// Requests whose answers say what a task waits for.
 fn of_waits() -> [(&'static str, String); 3] {
     let run = format!("/v1/runs/{RUN}");
@@ -154,7 +139,7 @@ fn of_waits() -> [(&'static str, String); 3] {
 
 #[tokio::test]
 async fn schedulers_learn_which_tasks_their_texts_may_name() {
-    let scene = of_version(false);
+    let scene = scene();
     let visible = [
         Arc::clone(&scene.tasks.visible),
         Arc::clone(&scene.runs.visible),
@@ -169,19 +154,6 @@ async fn schedulers_learn_which_tasks_their_texts_may_name() {
             let visible = std::mem::take(&mut *visible.lock().unwrap());
             assert!(!visible.is_empty());
             assert!(visible.iter().all(|tasks| tasks == expected), "{visible:?}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn texts_of_an_earlier_scheduler_name_no_other_task_to_a_limited_token() {
-    let stage = stage(of_version(true)).await;
-    for (token, names) in [(LIMITED, false), (ADMIN, true)] {
-        for (method, path) in of_waits() {
-            let answer = ask(&stage, method, &path, Some(token)).await;
-            assert_eq!(answer.status, 200, "{answer:?}");
-            assert_eq!(answer.body.contains("edge-lb"), names, "{path}: {answer:?}");
-            assert!(answer.body.contains("concurrency group"), "{answer:?}");
         }
     }
 }

@@ -98,10 +98,7 @@ impl RunEndpoint {
         self.notifier.tasks_changed();
         let found = self.found(run, &visible).await.or_status()?;
         let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
-        Ok(proto::CancelRunResponse {
-            run: Some(run),
-            considers_visible_tasks: true,
-        })
+        Ok(proto::CancelRunResponse { run: Some(run) })
     }
 
     /// Returns the reason why the end of a run waits for its remote run, as a text for users.
@@ -127,10 +124,6 @@ fn stopping_text(state: &CancelState) -> String {
         format!("worker {worker} to stop it")
     } else if state.ordered < NOTED_WITHIN {
         format!("worker {worker} to hear that it is cancelled")
-    } else if state.renewed {
-        format!(
-            "its own end: worker {worker} is of an earlier version, which does not stop runs on request; no other attempt follows"
-        )
     } else {
         format!(
             "worker {worker}, which does not answer: it is cancelled when that one does, or when its lease is over"
@@ -147,17 +140,15 @@ mod tests {
 
     #[test]
     fn a_run_that_does_not_stop_says_why() {
-        let state = |noted, renewed, seconds| CancelState {
+        let state = |noted, seconds| CancelState {
             worker: WorkerId::new("w"),
             order: CancelOrder::Interrupt,
             ordered: Duration::from_secs(seconds),
             noted,
-            renewed,
         };
-        let text = |noted, renewed, seconds| stopping_text(&state(noted, renewed, seconds));
-        assert_eq!(text(true, true, 60), "worker w to stop it");
-        assert!(text(false, true, 14).contains("to hear"));
-        assert!(text(false, true, 15).contains("worker w is of an earlier version"));
-        assert!(text(false, false, 15).contains("does not answer"));
+        let text = |noted, seconds| stopping_text(&state(noted, seconds));
+        assert_eq!(text(true, 60), "worker w to stop it");
+        assert!(text(false, 14).contains("to hear"));
+        assert!(text(false, 15).contains("does not answer"));
     }
 }

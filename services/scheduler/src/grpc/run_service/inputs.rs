@@ -3,7 +3,6 @@
 use cts_core::{Content, Digest};
 use cts_proto::run::v1 as proto;
 use cts_rpc::CHUNK_BYTES;
-use cts_store::StoredInput;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tonic::{Request, Status};
 
@@ -28,25 +27,11 @@ impl RunEndpoint {
             }
         }
         let input = self.store.input(hash).await.or_status()?;
-        let bytes = match input {
-            None => return Err(Status::not_found(format!("there is no input {hash}"))),
-            Some(StoredInput::OnePiece(bytes)) => bytes,
-            Some(StoredInput::Contents(contents)) => {
-                let content_hashes = contents.iter().map(Digest::to_string).collect();
-                let answer = proto::GetRunInputResponse {
-                    content_hashes,
-                    chunk: Vec::new(),
-                };
-                return Ok(Box::pin(tokio_stream::once(Ok(answer))));
-            }
-        };
-        let parts = chunks(bytes).map(|chunk| {
-            Ok(proto::GetRunInputResponse {
-                chunk,
-                content_hashes: Vec::new(),
-            })
-        });
-        Ok(Box::pin(stream::iter(parts.collect::<Vec<_>>())))
+        let contents =
+            input.ok_or_else(|| Status::not_found(format!("there is no input {hash}")))?;
+        let content_hashes = contents.iter().map(Digest::to_string).collect();
+        let answer = proto::GetRunInputResponse { content_hashes };
+        Ok(Box::pin(tokio_stream::once(Ok(answer))))
     }
 
     pub(super) async fn contents(
@@ -68,8 +53,7 @@ impl RunEndpoint {
             let input = self.store.held_input(held.run, &held.holder, held.epoch);
             let stored = self.store.input(input.await.or_status()?);
             match stored.await.or_status()? {
-                Some(StoredInput::Contents(contents))
-                    if hashes.iter().all(|hash| contents.contains(hash)) => {}
+                Some(contents) if hashes.iter().all(|hash| contents.contains(hash)) => {}
                 _ => return Err(not_of_lease(&held)),
             }
         }

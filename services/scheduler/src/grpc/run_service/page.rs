@@ -204,7 +204,6 @@ mod tests {
         assert!(Page::of(&request).is_err());
     }
 
-    /// An earlier version stored errors of any length.
     #[test]
     fn a_run_with_errors_of_any_length_can_be_listed() {
         let long = || vec!["long ".repeat(1024 * 1024); 20];

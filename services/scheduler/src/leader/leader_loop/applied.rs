@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cts_core::{AppliedKeys, Chain, Content, Digest, ThawError, UnreadableKeys, keys_text};
-use cts_store::{StoreError, StoredInput};
+use cts_store::StoreError;
 
 use super::LeaderLoop;
 use crate::planner::{AppliedInput, NewlyHeld, WantedInput};
@@ -60,10 +60,7 @@ impl LeaderLoop {
     ) -> Result<Result<AppliedKeys, Unusable>, StoreError> {
         Ok(match self.context.store.input(input).await? {
             None => Err(Unusable::Gone),
-            Some(StoredInput::OnePiece(bytes)) => {
-                AppliedKeys::of_one_piece(&bytes).map_err(Unusable::from)
-            }
-            Some(StoredInput::Contents(hashes)) => {
+            Some(hashes) => {
                 let contents = self.context.store.contents(&hashes).await?;
                 keys_in(&hashes, &contents)
             }

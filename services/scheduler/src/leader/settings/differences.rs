@@ -1,7 +1,7 @@
 //! Warnings for operators about settings of workers that are not in force: one warning each time the difference
 //! changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use cts_core::settings::{BlockDigests, Comparison, SettingsGeneration, SettingsScope};
 use cts_core::{WorkerId, WorkerRecord};
@@ -34,7 +34,7 @@ impl Differences {
                 continue;
             }
             for (block, scope) in differing(&worker.worker, generations) {
-                let Some(task) = used.get(scope).and_then(BTreeSet::first) else {
+                let Some(task) = used.get(scope) else {
                     continue;
                 };
                 let is_new = now.insert((id.clone(), block.clone()));
@@ -52,7 +52,7 @@ impl Differences {
         used: &Used,
     ) {
         for (scope, blocks) in disagreements {
-            let Some(task) = used.get(scope).and_then(BTreeSet::first) else {
+            let Some(task) = used.get(scope) else {
                 continue;
             };
             if self.scopes.get(scope) != Some(blocks) {

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use cts_core::Digest;
 use cts_core::settings::{
     BlockDigests, Comparison, SettingsDecision, SettingsGeneration, SettingsScope,
-    SettingsTimeouts, Successor, decide_settings,
+    SettingsTimeouts, Successor, decide_settings, identity_of,
 };
 use cts_store::{SettingsChange, WorkerState};
 use tokio::time::Instant;
@@ -75,13 +74,12 @@ impl Round {
         in_force.map(|known| (known.scope.clone(), known.number))
     }
 
-    /// The first generation of a scope, which an earlier version may have given an identity.
-    pub(super) fn begin(&mut self, scope: &SettingsScope, identity: Option<Digest>) {
+    /// Begins the first generation of a scope.
+    pub(super) fn begin(&mut self, scope: &SettingsScope) {
         let number = self.next_number();
         let generation = SettingsGeneration {
             number,
             scope: scope.clone(),
-            identity: identity.unwrap_or_else(|| SettingsGeneration::identity_of(number)),
             digests: BlockDigests::default(),
             in_force: true,
         };
@@ -178,7 +176,6 @@ impl Round {
             self.generations.push(SettingsGeneration {
                 number,
                 scope: scope.clone(),
-                identity: SettingsGeneration::identity_of(number),
                 digests: BlockDigests::default(),
                 in_force: true,
             });
@@ -227,7 +224,7 @@ impl Round {
         let known = in_force.map(|known| {
             let in_force = InForce {
                 number: known.number,
-                identity: known.identity,
+                identity: identity_of(known.number),
             };
             (known.scope.clone(), in_force)
         });

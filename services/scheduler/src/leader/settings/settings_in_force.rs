@@ -1,6 +1,6 @@
 //! The settings in force, and the scopes that tasks use.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -9,10 +9,6 @@ use cts_core::{Digest, TaskDefinition, TaskName};
 use cts_store::UnsettledRun;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-
-/// Most tasks that a scope remembers: one task to name, and some tasks whose runs may show the identity of the settings
-/// in earlier versions.
-const REMEMBERED: usize = 20;
 
 /// The settings in force of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +19,8 @@ pub(crate) struct InForce {
 
 pub(super) type KnownSettings = HashMap<SettingsScope, InForce>;
 
-/// The scopes that tasks use, with some of these tasks.
-pub(super) type Used = BTreeMap<SettingsScope, BTreeSet<TaskName>>;
+/// The scopes that tasks use, each with one of these tasks.
+pub(super) type Used = BTreeMap<SettingsScope, TaskName>;
 
 /// The scopes of the tasks that the leader plans.
 #[derive(Debug, Default)]
@@ -49,13 +45,10 @@ impl SettingsInForce {
         let scope = SettingsScope::of(definition);
         let in_force = self.known.get(&scope).copied();
         let mut scopes = self.used.scopes.lock();
-        let tasks = scopes.entry(scope).or_default();
-        if tasks.is_empty() {
+        scopes.entry(scope).or_insert_with(|| {
             self.used.more.notify_one();
-        }
-        if tasks.len() < REMEMBERED {
-            tasks.insert(definition.name.clone());
-        }
+            definition.name.clone()
+        });
         in_force
     }
 
@@ -77,7 +70,7 @@ impl SettingsInForce {
 /// Adds the blocks that these runs use to the blocks that tasks use.
 pub(super) fn add_scopes(used: &mut Used, unsettled: &[(UnsettledRun, SettingsScope)]) {
     for (run, scope) in unsettled {
-        let tasks = used.entry(scope.clone()).or_default();
-        tasks.insert(run.task.clone());
+        used.entry(scope.clone())
+            .or_insert_with(|| run.task.clone());
     }
 }

@@ -1,5 +1,5 @@
-//! Assigns the settings in force to queued runs without settings: runs of an earlier version, runs that were moved from
-//! another store, and runs that were queued while the settings changed.
+//! Assigns the settings in force to queued runs without settings: runs that were moved from another store, and runs that
+//! were queued while the settings changed.
 //!
 //! A run that destroys keeps the generation of the last apply until the leader assigns the successor. The leader does
 //! not while the workers lack a provider block of that generation ([`lacking_blocks`]). No worker gets a run that
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use cts_core::settings::SettingsScope;
 use cts_core::{Digest, RunInput, TaskDefinition};
-use cts_store::{Assignment, StoreError, StoredInput, UnsettledRun};
+use cts_store::{Assignment, StoreError, UnsettledRun};
 
 use super::SettingsKeeper;
 use super::round::Round;
@@ -50,16 +50,16 @@ impl SettingsKeeper {
     }
 
     async fn definition_in(&self, input: Digest) -> Result<Option<TaskDefinition>, StoreError> {
-        let head = match self.context.store.input(input).await? {
-            Some(StoredInput::OnePiece(bytes)) => Some(bytes),
-            Some(StoredInput::Contents(mut hashes)) => {
-                hashes.truncate(1);
-                let contents = self.context.store.contents(&hashes).await?;
-                contents.into_iter().next().map(|content| content.bytes)
-            }
-            None => None,
-        };
-        Ok(head.and_then(|bytes| RunInput::definition_in(&bytes).ok()))
+        let mut hashes = self.context.store.input(input).await?.unwrap_or_default();
+        hashes.truncate(1);
+        let head = self
+            .context
+            .store
+            .contents(&hashes)
+            .await?
+            .into_iter()
+            .next();
+        Ok(head.and_then(|head| RunInput::definition_in(&head.bytes).ok()))
     }
 }
 

@@ -17,8 +17,6 @@ pub(crate) enum StreamEvent {
     Delta(ViewId, ViewDelta),
     /// A view was read, and the read began after the request with this mark.
     Read(ViewId, u64),
-    /// The watcher does not read views on request.
-    NotReadable(Vec<ViewId>),
     /// The watcher cannot read a view from Consul.
     Failure(ViewId, WatchError),
     /// The stream has broken, for this reason; it is opened again.

@@ -25,8 +25,6 @@ pub(super) struct Subscription {
     assembly: Assembly,
     /// Its end would end the call.
     requests: mpsc::UnboundedSender<proto::WatchRequest>,
-    /// The watcher reads views on request.
-    reads_views: bool,
 }
 
 impl Subscription {
@@ -38,12 +36,10 @@ impl Subscription {
         let responses = WatchServiceClient::new(watcher.channel())
             .watch(UnboundedReceiverStream::new(stream))
             .await?;
-        let reads_views = responses.metadata().contains_key(convert::READS_VIEWS);
         Ok(Self {
             responses: responses.into_inner(),
             assembly,
             requests,
-            reads_views,
         })
     }
 
@@ -79,19 +75,16 @@ impl Subscription {
         self.send(request);
     }
 
-    /// Requests reads of these views. Returns whether the watcher understands that.
-    pub(super) fn read(&self, request: &ReadRequest) -> bool {
-        if self.reads_views {
-            let change = Change::Read(proto::ReadViews {
-                view_ids: request.views.iter().map(ViewId::to_string).collect(),
-                mark: request.mark,
-                gather: request.gather,
-            });
-            self.send(proto::WatchRequest {
-                change: Some(change),
-            });
-        }
-        self.reads_views
+    /// Requests reads of these views.
+    pub(super) fn read(&self, request: &ReadRequest) {
+        let change = Change::Read(proto::ReadViews {
+            view_ids: request.views.iter().map(ViewId::to_string).collect(),
+            mark: request.mark,
+            gather: request.gather,
+        });
+        self.send(proto::WatchRequest {
+            change: Some(change),
+        });
     }
 
     fn send(&self, request: proto::WatchRequest) {

@@ -24,7 +24,7 @@ impl RunService for PlayedScheduler {
         request: Request<run::ListLostLeasesRequest>,
     ) -> Result<Response<run::ListLostLeasesResponse>, Status> {
         self.note("list_lost_leases", &request);
-        Err(Status::unimplemented("a scheduler of an earlier version"))
+        Err(Status::unimplemented("not played"))
     }
 
     async fn await_cancel(
@@ -34,8 +34,8 @@ impl RunService for PlayedScheduler {
         self.note("await_cancel", &request);
         let request = request.into_inner();
         let conduct = || self.conduct.lock().unwrap();
-        if conduct().knows_no_cancels {
-            return Err(Status::unimplemented("a scheduler of an earlier version"));
+        if conduct().order_calls_fail {
+            return Err(Status::unavailable("no answer"));
         }
         let wait = convert::duration_from_wire(request.wait.as_ref());
         let mut looks = tokio::time::interval(Duration::from_millis(20));
@@ -56,8 +56,8 @@ impl RunService for PlayedScheduler {
         self.note("record_state", &request);
         let report = request.into_inner().report.unwrap();
         self.conduct(|conduct| {
-            let earlier = Status::unimplemented("a scheduler of an earlier version");
-            let known = conduct.known.as_mut().ok_or(earlier)?;
+            let unknown = Status::unimplemented("nothing is recorded");
+            let known = conduct.known.as_mut().ok_or(unknown)?;
             let state = match &report {
                 Report::Accepted(accepted) => Some(accepted.state.clone()),
                 Report::Moved(state) => Some(Some(state.clone())),
@@ -156,22 +156,19 @@ impl RunService for PlayedScheduler {
         request: Request<run::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
         self.note("get_run_input", &request);
-        let (holds, content_hashes, chunk) = self.conduct(|conduct| {
+        let (holds, content_hashes) = self.conduct(|conduct| {
             conduct.asked_for_inputs += 1;
             if let Some(left) = conduct.expired_inputs.checked_sub(1) {
                 conduct.expired_inputs = left;
                 return Err(Status::failed_precondition("the lease is over"));
             }
             let named = conduct.names.clone();
-            Ok((conduct.holds_transfers, named, conduct.one_piece.clone()))
+            Ok((conduct.holds_transfers, named))
         })?;
         if holds {
             std::future::pending::<()>().await;
         }
-        let answer = run::GetRunInputResponse {
-            content_hashes,
-            chunk,
-        };
+        let answer = run::GetRunInputResponse { content_hashes };
         Ok(Response::new(tokio_stream::once(Ok(answer))))
     }
 

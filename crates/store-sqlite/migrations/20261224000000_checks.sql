@@ -1,2 +1,0 @@
--- The newest check of a disabled task, which makes it ready.
-ALTER TABLE tasks ADD COLUMN last_check TEXT;  -- JSON; NULL without one

@@ -1,2 +1,0 @@
--- Earlier lives of workers, which are no longer shown.
-ALTER TABLE workers ADD COLUMN replaced INTEGER CHECK (replaced IN (0, 1));   -- TRUE: a later life has named this life; FALSE: this life was heard afterwards; NULL: no life has named this life
