@@ -16,6 +16,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::{JournalEntry, JournalPart, KnownRun, TaskName, WorkerId};
 use cts_store::{StoreError, Timeline, Vouched};
+use cts_store_sql::leadership::FORGOTTEN_AFTER;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
@@ -133,7 +134,7 @@ pub(crate) async fn timeline(connection: &mut PgConnection) -> Result<Timeline, 
                CASE WHEN doubts_of = identity AND changed_at > cts_now() - $1 THEN identity END AS reported
         FROM continuity",
     )
-    .bind(crate::leadership::FORGOTTEN_AFTER)
+    .bind(FORGOTTEN_AFTER)
     .fetch_one(connection)
     .await
     .map_err(&read)?;

@@ -1,4 +1,4 @@
-//! Stores and forgets frozen inputs and their contents.
+//! Stores frozen inputs and their contents.
 
 use std::collections::BTreeMap;
 
@@ -83,21 +83,4 @@ pub(crate) async fn store(
     } else {
         Err(EnqueueError::Forgotten)
     }
-}
-
-/// Removes contents of removed inputs that no remaining input uses. The caller holds the lock of inputs.
-pub(crate) async fn forget_contents(
-    transaction: &mut PgTransaction<'_>,
-    candidates: &[i64],
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "-- prune: contents; index input_contents_content
-        DELETE FROM contents c
-        WHERE c.id = ANY ($1)
-          AND NOT EXISTS (SELECT FROM input_contents p WHERE p.content_id = c.id)",
-    )
-    .bind(candidates)
-    .execute(&mut **transaction)
-    .await?;
-    Ok(())
 }

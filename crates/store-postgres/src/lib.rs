@@ -15,8 +15,6 @@
 //! and [`migrate`].
 #![warn(missing_docs)]
 
-mod archive;
-mod bundles;
 mod call;
 mod complete;
 mod connection;
@@ -30,15 +28,10 @@ mod inputs;
 mod inspection;
 mod leadership;
 mod lease;
-mod log_space;
-mod logs;
 mod pooling;
-mod prune;
-mod reclaim;
 mod row;
 mod schema;
 mod session;
-mod set_back;
 mod statistics;
 mod timeline;
 mod transfer;

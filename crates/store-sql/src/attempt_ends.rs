@@ -7,19 +7,17 @@ use cts_core::{TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::cell::{InputEncoding, encoded, encoded_details, encoded_plan, span_micros};
-use cts_store::decode::{self, ExpiredLease};
 use cts_store::enqueue::stored_cause;
 use cts_store::fields::Fields;
-use cts_store::{Completed, Completion, ExpiredLeases, Requeued, StoreError};
+use cts_store::{Completed, Completion, LeaseError, StoreError};
 
 use crate::leases::{lock_task_of, of_lease};
 use crate::{
-    Connection, cancel, checks, destruction, endings, events, has_open_remote, housekeeping,
-    shrink_limits, sql, state_is_refused, tasks, terraform_states, text, workers,
+    Connection, cancel, checks, destruction, endings, events, has_open_remote, logs, shrink_limits,
+    sql, state_is_refused, tasks, terraform_states, workers,
 };
 
 const OPERATION: &str = "end an attempt";
-const TAKE_BACK: &str = "take back leases";
 
 /// The columns of an attempt, for [`Attempt::read`], and the time. A macro, so that a statement stays one constant
 /// text.
@@ -50,7 +48,7 @@ macro_rules! attempt {
 }
 
 /// Locks the task and the run of an attempt, and returns the attempt and the time; `None` if the lease is not live.
-pub async fn locked(
+pub(crate) async fn locked(
     c: &mut dyn Connection,
     completion: &Completion,
 ) -> Result<Option<(Attempt, i64)>, StoreError> {
@@ -77,8 +75,24 @@ pub async fn locked(
     attempt.await
 }
 
+/// Ends an attempt with its last lines.
+pub async fn complete(
+    c: &mut dyn Connection,
+    completion: &Completion,
+) -> Result<Completed, LeaseError> {
+    let Some((attempt, now)) = locked(c, completion).await? else {
+        return Err(completion.lost());
+    };
+    if !completion.log.is_empty() {
+        let held = (completion.run, &completion.holder, completion.epoch);
+        logs::append(c, held, &completion.log).await?;
+    }
+    let end = attempt.completed(completion, now)?;
+    Ok(write(c, end, now).await?)
+}
+
 /// Writes the end of an attempt that [`locked`] has read at this time.
-pub async fn write(
+pub(crate) async fn write(
     c: &mut dyn Connection,
     end: AttemptEnd<'_>,
     now: i64,
@@ -321,84 +335,4 @@ async fn next_due(
         Fields::new(row, OPERATION, "runs").span_if_any("due")
     })
     .await
-}
-
-/// Takes back expired leases, at most one for each element of `each`. An attempt whose lease has expired ends like a
-/// completed attempt.
-pub async fn take_back(
-    c: &mut dyn Connection,
-    each: &[ExpiredLeases],
-    now: i64,
-) -> Result<Vec<Requeued>, StoreError> {
-    let mut requeued = Vec::new();
-    let expired = expired(c, each.len(), now).await?;
-    for (lost, ids) in expired.iter().zip(each) {
-        let lease = (lost.run, lost.epoch);
-        let completion = Completion::of_lost_lease(lease, &lost.holder, ids);
-        let Some((attempt, now)) = locked(c, &completion).await? else {
-            return Err(StoreError::Database {
-                operation: TAKE_BACK,
-                source: Box::new(completion.lost()),
-            });
-        };
-        housekeeping::note_lost(c, Some(completion.run)).await?;
-        let end = attempt.lost(&completion, lost.renewable, now)?;
-        let completed = write(c, end, now).await?;
-        requeued.push(Requeued {
-            run: lost.run,
-            task: completed.task,
-            kind: completed.kind,
-            status: completed.status,
-            holder: lost.worker(),
-        });
-    }
-    let left = each.get(requeued.len()..).unwrap_or_default();
-    requeued.extend(cancel::end_put_back(c, left).await?);
-    Ok(requeued)
-}
-
-/// Expired leases, first expired first; locks them and their tasks. The lease of an [ending](crate::endings) counts
-/// as expired only once force abandons its remote run.
-async fn expired(
-    c: &mut dyn Connection,
-    most: usize,
-    now: i64,
-) -> Result<Vec<ExpiredLease>, StoreError> {
-    let names = c.dialect().pick(
-        "-- reap: the tasks; index runs_one_running
-        SELECT r.task_name AS value FROM runs r
-        WHERE r.status = 'running' AND r.expires_at <= $1 AND (r.holder <> '' OR r.cancel_force)
-        ORDER BY r.expires_at, r.id LIMIT $2",
-        "-- reap: the tasks, one at a time; index runs_one_running
-        SELECT t.name AS value
-        FROM tasks t
-        WHERE t.name IN (
-            SELECT r.task_name FROM runs r
-            WHERE r.status = 'running' AND r.expires_at <= $1 AND (r.holder <> '' OR r.cancel_force)
-            ORDER BY r.expires_at, r.id LIMIT $2)
-        ORDER BY t.name
-        FOR NO KEY UPDATE",
-    );
-    let names = sql(TAKE_BACK, names).bind(now).bind(most);
-    let names: Vec<String> = names.all(c, text).await?;
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    // A separate statement, which sees changes made during the wait for the locks.
-    let lock = c.dialect().pick("", "FOR NO KEY UPDATE OF r");
-    let expired = sql(
-        TAKE_BACK,
-        format!(
-            "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
-        SELECT r.id, r.epoch, r.holder,
-               r.holder <> '' AND coalesce(l.served_since <= r.updated_at, FALSE) AS renewable
-        FROM runs r CROSS JOIN leadership l
-        WHERE r.task_name {{in $1}} AND r.status = 'running' AND r.expires_at <= $2
-          AND (r.holder <> '' OR r.cancel_force)
-        ORDER BY r.expires_at, r.id
-        {lock}"
-        ),
-    );
-    let expired = expired.bind(&*names).bind(now);
-    expired.all(c, decode::expired_lease).await
 }

@@ -25,8 +25,12 @@ impl Dialect {
     /// * `{now}`: the time in microseconds since 1970; SQLite gets it as an argument after `arguments` others;
     /// * `{in $1}`, `{not in $1}`: membership in a list;
     /// * `{rows $1 n: name TEXT, size BIGINT}`: a table `n` made of the objects of a JSON list;
+    /// * `{each $1 n.id}`: a table `n` made of the values of a list;
     /// * `{list a by b}`: all values of `a` in the order of `b`, as JSON;
     /// * `{greatest}`: the function for the larger of two values;
+    /// * `{last line of n.id}`: the position of the last line in the log of a run. Postgres reads it when the word is
+    ///   evaluated, so that lines count that were appended during the wait for a lock;
+    /// * `{result of r}`: the condition that a run succeeded or failed, as the index of such runs has it;
     /// * `{incarnation n.name}`: the number of a new task with this name.
     pub(crate) fn text(self, text: Cow<'static, str>, arguments: usize) -> Cow<'static, str> {
         if !text.contains('{') {
@@ -64,6 +68,16 @@ impl Dialect {
                 }
             }
             ("rows", _) => self.rows(rest)?,
+            ("each", _) => {
+                let (list, column) = rest.split_once(' ')?;
+                let (table, column) = column.split_once('.')?;
+                match self {
+                    Self::Sqlite => {
+                        format!("(SELECT value AS {column} FROM json_each({list})) AS {table}")
+                    }
+                    Self::Postgres => format!("unnest({list}) AS {table} ({column})"),
+                }
+            }
             ("list", _) => {
                 let (value, order) = rest.split_once(" by ")?;
                 match self {
@@ -74,6 +88,24 @@ impl Dialect {
                 }
             }
             ("greatest", _) => self.pick("max", "greatest").to_owned(),
+            ("last", _) => {
+                let run = rest.strip_prefix("line of ")?;
+                match self {
+                    Self::Sqlite => format!(
+                        "(SELECT coalesce(max(position), 0) FROM log_lines WHERE run_id = {run})"
+                    ),
+                    Self::Postgres => format!("cts_last_line({run})"),
+                }
+            }
+            ("result", _) => {
+                let run = rest.strip_prefix("of ")?;
+                match self {
+                    Self::Sqlite => format!(
+                        "{run}.status IN ('succeeded', 'failed', 'cancelled') AND ({run}.status = 'cancelled') = 0"
+                    ),
+                    Self::Postgres => format!("{run}.status IN ('succeeded', 'failed')"),
+                }
+            }
             ("incarnation", Self::Sqlite) => {
                 format!(
                     "(SELECT coalesce(max(incarnation), 0) + 1 FROM runs WHERE task_name = {rest})"
@@ -137,6 +169,34 @@ mod tests {
             expanded(Dialect::Sqlite, text),
             "SELECT json_group_array(n.name ORDER BY n.size) \
              FROM (SELECT value ->> 'name' AS name, value ->> 'size' AS size FROM json_each($1)) AS n"
+        );
+    }
+
+    #[test]
+    fn a_list_of_values_is_a_table() {
+        let text = "SELECT n.id, {last line of n.id} FROM {each $1 n.id}";
+        assert_eq!(
+            expanded(Dialect::Postgres, text),
+            "SELECT n.id, cts_last_line(n.id) FROM unnest($1) AS n (id)"
+        );
+        assert_eq!(
+            expanded(Dialect::Sqlite, text),
+            "SELECT n.id, (SELECT coalesce(max(position), 0) FROM log_lines WHERE run_id = n.id) \
+             FROM (SELECT value AS id FROM json_each($1)) AS n"
+        );
+    }
+
+    #[test]
+    fn a_run_with_a_result_is_found_by_the_index_of_its_database() {
+        let text = "SELECT 1 FROM runs q WHERE {result of q}";
+        assert_eq!(
+            expanded(Dialect::Postgres, text),
+            "SELECT 1 FROM runs q WHERE q.status IN ('succeeded', 'failed')"
+        );
+        assert_eq!(
+            expanded(Dialect::Sqlite, text),
+            "SELECT 1 FROM runs q \
+             WHERE q.status IN ('succeeded', 'failed', 'cancelled') AND (q.status = 'cancelled') = 0"
         );
     }
 

@@ -55,27 +55,27 @@ pub async fn note_lost(c: &mut dyn Connection, run: Option<RunId>) -> Result<(),
     Ok(())
 }
 
-/// Forgets drafts whose requests have no waiting caller.
-pub async fn forget_drafts(c: &mut dyn Connection) -> Result<(), StoreError> {
-    for text in [
-        "-- prune: drafts
-        DELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= {now} - $1",
-        "-- prune: refused requests
-        DELETE FROM run_requests WHERE refused_at <= {now} - $1",
+/// Forgets drafts whose requests have no waiting caller, and leases that were lost more than `age` ago.
+pub(crate) async fn forget(c: &mut dyn Connection, age: Duration) -> Result<(), StoreError> {
+    for (text, age) in [
+        (
+            "-- prune: drafts
+            DELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= {now} - $1",
+            DRAFTS_KEPT,
+        ),
+        (
+            "-- prune: refused requests
+            DELETE FROM run_requests WHERE refused_at <= {now} - $1",
+            DRAFTS_KEPT,
+        ),
+        (
+            "-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < {now} - $1",
+            age,
+        ),
     ] {
-        let forgotten = sql("forget drafts", text);
-        forgotten.bind(DRAFTS_KEPT).execute(c).await?;
+        let forgotten = sql("forget drafts and lost leases", text);
+        forgotten.bind(age).execute(c).await?;
     }
-    Ok(())
-}
-
-/// Forgets leases that were lost more than `age` ago.
-pub async fn forget_lost_leases(c: &mut dyn Connection, age: Duration) -> Result<(), StoreError> {
-    let forgotten = sql(
-        "forget lost leases",
-        "-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < {now} - $1",
-    );
-    forgotten.bind(age).execute(c).await?;
     Ok(())
 }
 

@@ -50,27 +50,20 @@ pub async fn applied(
     c: &mut dyn Connection,
     names: &[TaskName],
 ) -> Result<Vec<(TaskName, Digest)>, StoreError> {
-    // Each text follows the order of the index of its database.
-    let ended = c.dialect().pick(
-        "r.status IN ('succeeded', 'failed', 'cancelled') AND (r.status = 'cancelled') = 0",
-        "r.status IN ('succeeded', 'failed')",
-    );
     sql(
         "read what was applied last",
-        format!(
-            "-- applied_inputs; indexes runs_one_running, runs_results, runs_ended
+        "-- applied_inputs; indexes runs_one_running, runs_results, runs_ended
         SELECT name, hash
         FROM (SELECT t.name, coalesce(
                   (SELECT r.input_hash FROM runs r
                    WHERE r.status = 'running' AND r.task_name = t.name
                      AND r.incarnation = t.incarnation AND r.kind = 'apply'),
                   (SELECT r.input_hash FROM runs r
-                   WHERE {ended} AND r.status = 'succeeded'
+                   WHERE {result of r} AND r.status = 'succeeded'
                      AND r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
                    ORDER BY r.created_at DESC, r.id DESC LIMIT 1)) AS hash
-              FROM tasks t WHERE t.name {{in $1}}) applied
-        WHERE hash IS NOT NULL"
-        ),
+              FROM tasks t WHERE t.name {in $1}) applied
+        WHERE hash IS NOT NULL",
     )
     .bind(names)
     .all(c, |row| {

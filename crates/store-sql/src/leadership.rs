@@ -20,6 +20,9 @@ pub const DOUBT: Duration = Duration::from_mins(1);
 /// fairly, while waiters for a frequently written row may deadlock among themselves.
 pub const LOCK: i64 = 0x6374_735f_6c65_6164;
 
+/// Silence after which members and workers are forgotten, in microseconds.
+pub const FORGOTTEN_AFTER: i64 = 24 * 3600 * 1_000_000;
+
 /// Ensures that `leader` leads until the transaction ends, and returns the time.
 pub async fn fence(c: &mut dyn Connection, leader: LeaderEpoch) -> Result<i64, LeaderError> {
     sql(

@@ -8,7 +8,7 @@
 //! Where rows are locked, the order is that of `cts-store-postgres`.
 #![warn(missing_docs)]
 
-pub mod archive;
+mod archive;
 pub mod attempt_ends;
 mod attempts;
 pub mod audit;
@@ -33,16 +33,20 @@ pub mod housekeeping;
 pub mod inputs;
 pub mod leadership;
 pub mod leases;
+mod log_space;
 pub mod logs;
 mod metrics;
 pub mod page;
+mod prune;
 pub mod queue;
+mod reclaim;
 mod release_all;
 pub mod remote_runs;
 pub mod requests;
 pub mod restored;
 pub mod schema;
 mod server_log;
+mod set_back;
 pub mod settings;
 pub mod shrink_limits;
 mod statement;

@@ -1,11 +1,94 @@
-//! Reads the logs of runs.
+//! Reads and writes the logs of runs.
 
 use cts_core::RunId;
 use cts_store::fields::Fields;
-use cts_store::{LogLine, LogPage, StoreError};
-use serde_json::json;
+use cts_store::{LINES_PRUNED_AT_ONCE, LeaseError, LogLine, LogPage, StoreError};
+use serde_json::{Value, json};
 
-use crate::{Connection, sql, text};
+use crate::leases::{Held, lost, of_lease};
+use crate::{Connection, integer, sql, text};
+
+const APPEND: &str = "append to a log";
+
+/// A macro, so that the statement stays one constant text.
+macro_rules! append {
+    ($lock:literal) => {
+        concat!(
+            "-- append_log
+        WITH leased AS MATERIALIZED (
+            SELECT id FROM runs
+            WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running' ",
+            $lock,
+            "
+        ), last AS MATERIALIZED (
+            SELECT id, {last line of id} AS position FROM leased
+        )
+        INSERT INTO log_lines (run_id, position, stream, line)
+        SELECT last.id, last.position + n.number, n.stream, n.line
+        FROM last CROSS JOIN {rows $4 n: number BIGINT, stream TEXT, line TEXT}"
+        )
+    };
+}
+
+/// Appends lines to the log of a leased run in one statement, which locks the run and then reads its last line.
+pub async fn append(
+    c: &mut dyn Connection,
+    held: Held<'_>,
+    lines: &[LogLine],
+) -> Result<(), LeaseError> {
+    if lines.is_empty() {
+        let live = of_lease(
+            APPEND,
+            "-- append_log: the lease
+            SELECT epoch AS value FROM runs
+            WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'",
+            held,
+        );
+        return live
+            .optional(c, integer)
+            .await?
+            .map(drop)
+            .ok_or_else(|| lost(held));
+    }
+    let text = c.dialect().pick(append!(""), append!("FOR NO KEY UPDATE"));
+    let rows = (1..).zip(lines).map(|(number, line): (u64, _)| {
+        json!({"number": number, "stream": line.stream.as_str(), "line": line.text})
+    });
+    let rows = rows.collect::<Value>().to_string();
+    match of_lease(APPEND, text, held).bind(rows).execute(c).await? {
+        0 => Err(lost(held)),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes some of the lines of these logs, with `keep_last` all but the last line of each. Returns their number, below
+/// [`LINES_PRUNED_AT_ONCE`] if no such line is left: a log may be too long for one transaction.
+pub(crate) async fn delete_lines(
+    c: &mut dyn Connection,
+    runs: &[RunId],
+    keep_last: bool,
+) -> Result<u64, StoreError> {
+    let deleted = sql(
+        "delete log lines",
+        c.dialect().pick(
+            "-- prune, remove_logs: lines
+            DELETE FROM log_lines WHERE (run_id, position) IN (
+                SELECT l.run_id, l.position FROM {each $1 n.id} JOIN log_lines l ON l.run_id = n.id
+                WHERE NOT $2 OR l.position < {last line of n.id}
+                LIMIT $3)",
+            "-- prune, remove_logs: lines
+            DELETE FROM log_lines WHERE ctid = ANY (ARRAY(
+                SELECT l.ctid
+                FROM (SELECT id, CASE WHEN $2 THEN {last line of id} END AS kept FROM {each $1 n.id} OFFSET 0) n
+                CROSS JOIN LATERAL (
+                    SELECT ctid FROM log_lines
+                    WHERE run_id = n.id AND position < coalesce(n.kept, 9223372036854775807) LIMIT $3) l
+                LIMIT $3))",
+        ),
+    );
+    let deleted = deleted.bind(runs).bind(keep_last);
+    deleted.bind(LINES_PRUNED_AT_ONCE).execute(c).await
+}
 
 /// Reads the lines of a log after position `after`.
 pub async fn read(
@@ -55,20 +138,17 @@ pub async fn moved(
         json!({"run": run.to_string(), "position": position})
     });
     // A separate look-up for each log, independent of the statistics of Postgres.
+    let id = c.dialect().pick("TEXT", "UUID");
     let moved = sql(
         "look for logs that have gone on",
-        c.dialect().pick(
+        format!(
             "-- moved_logs
-        SELECT read.run FROM {rows $1 read: run TEXT, position BIGINT}
-        WHERE EXISTS (SELECT 1 FROM log_lines WHERE run_id = read.run AND position > read.position)
-           OR coalesce((SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.run), TRUE)",
-            "-- moved_logs
-        SELECT read.run FROM {rows $1 read: run UUID, position BIGINT}
-        WHERE cts_last_line(read.run) > read.position
-           OR coalesce((SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.run), TRUE)",
+            SELECT read.run FROM {{rows $1 read: run {id}, position BIGINT}}
+            WHERE {{last line of read.run}} > read.position
+               OR coalesce((SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.run), TRUE)"
         ),
     );
-    let moved = moved.bind(read.collect::<serde_json::Value>().to_string());
+    let moved = moved.bind(read.collect::<Value>().to_string());
     moved
         .all(c, |row| {
             Fields::new(row, "look for logs that have gone on", "runs").id("run")

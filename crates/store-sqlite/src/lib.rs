@@ -12,10 +12,7 @@
 //! This crate uses SQLite and nothing else outside of the process. Start with [`open`].
 #![warn(missing_docs)]
 
-mod archive;
-mod bundles;
 mod call;
-mod complete;
 mod connection;
 mod continuity;
 mod database;
@@ -23,14 +20,9 @@ mod enqueue;
 mod export;
 mod inputs;
 mod lease;
-mod log_space;
-mod logs;
 mod pools;
-mod prune;
-mod reclaim;
 mod row;
 mod schema;
-mod set_back;
 mod space;
 mod version;
 mod writer;
