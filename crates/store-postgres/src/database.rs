@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::{JournalPart, LeaderEpoch};
 use cts_store::{
-    Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, Hint, HintStream,
-    LeaderError, Leadership, Lease, LeaseError, Member, Settlement, StoreError, Timeline, Vouched,
+    Claim, Completed, Completion, Continuity, Hint, HintStream, LeaderError, Leadership, Lease,
+    LeaseError, Member, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::endings;
 use cts_store_sql::{Connections, Database, Durability, Intent, Length, ServerLog, SqlStore};
@@ -18,9 +18,7 @@ use crate::connection::{Settings, Target};
 use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
 use crate::session::{CALL_LIMIT, Session, WorkPool, call};
-use crate::{
-    complete, doubts, enqueue, hints, leadership, lease, schema, statistics, timeline, version,
-};
+use crate::{complete, doubts, hints, leadership, lease, schema, statistics, timeline, version};
 
 /// Time limit of a call whose work grows with the configuration or the history, in many transactions. Runs that prune
 /// does not reach are forgotten by the next call.
@@ -186,14 +184,6 @@ impl Database for PostgresDatabase {
 
     async fn version(&self) -> Result<String, StoreError> {
         call!(&self.pool, c => self.version.read(c))
-    }
-
-    async fn enqueue(
-        &self,
-        leader: LeaderEpoch,
-        requests: Vec<EnqueueRequest>,
-    ) -> Result<Vec<Enqueued>, LeaderError> {
-        call!(&self.pool, c => enqueue::enqueue(c, leader, &requests))
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {

@@ -21,8 +21,6 @@ mod connection;
 mod database;
 mod doubts;
 mod election_connection;
-mod enqueue;
-mod guards;
 mod hints;
 mod inputs;
 mod inspection;

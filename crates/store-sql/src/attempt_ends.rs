@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use cts_core::runs::RunCause;
+use cts_core::runs::{RunCause, RunKind};
 use cts_core::{TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::cell::{InputEncoding, encoded, encoded_details, encoded_plan, span_micros};
-use cts_store::enqueue::stored_cause;
 use cts_store::fields::Fields;
 use cts_store::{Completed, Completion, LeaseError, StoreError};
 
 use crate::leases::{lock_task_of, of_lease};
+use crate::repeat::{self, Repeat};
 use crate::{
     Connection, cancel, checks, destruction, endings, events, has_open_remote, logs, shrink_limits,
     sql, state_is_refused, tasks, terraform_states, workers,
@@ -136,7 +136,14 @@ pub(crate) async fn write(
             let noted = noted.bind(retry_after.is_some()).bind(*tried);
             noted.bind(*withheld).execute(c).await?;
             if let Some(wait) = *retry_after {
-                retry(c, end.completion, wait, now).await?;
+                let retry = Repeat {
+                    id: end.completion.retry_run,
+                    kind: RunKind::Apply,
+                    due_at: Some(now.saturating_add(span_micros(wait))),
+                    cause: Some(RunCause::of_retry()),
+                };
+                let queued = repeat::queue(c, end.completion.run, retry).await?;
+                one(u64::from(queued))?;
             }
         }
         AttemptWrites::PutBack {
@@ -262,30 +269,6 @@ async fn free(c: &mut dyn Connection, task: &TaskName) -> Result<(), StoreError>
         "-- complete: no run of the task is running\nUPDATE tasks SET active_run = NULL WHERE name = $1",
     );
     freed.bind(task).on_postgres(c).await
-}
-
-/// Queues the run that tries the input of a failed run again, with the settings that its worker must have now.
-async fn retry(
-    c: &mut dyn Connection,
-    completion: &Completion,
-    wait: Duration,
-    now: i64,
-) -> Result<(), StoreError> {
-    let queued = sql(
-        "queue a run",
-        "-- complete: the next run
-        INSERT INTO runs (id, task_name, incarnation, input_hash, status, due_at, created_at, updated_at,
-                          settings, cause)
-        SELECT $2, r.task_name, r.incarnation, r.input_hash, 'queued', $3, $4, $4,
-               coalesce(
-                   (SELECT s.successor FROM settings_successors s WHERE s.number = r.settings), r.settings),
-               $5
-        FROM runs r WHERE r.id = $1",
-    );
-    let queued = queued.bind(completion.run).bind(completion.retry_run);
-    let queued = queued.bind(now.saturating_add(span_micros(wait))).bind(now);
-    let queued = queued.bind(stored_cause(Some(&RunCause::of_retry()))?);
-    one(queued.execute(c).await?)
 }
 
 /// Applies the end of a run to its task.

@@ -1,9 +1,13 @@
 //! Connections to a database, and the rows that they return.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use async_trait::async_trait;
+use cts_core::{Digest, FrozenInput};
+use cts_store::EncodedContents;
+use cts_store::enqueue::EnqueueError;
 use cts_store::fields::{ColumnError, Columns, StoredId};
 
 use crate::dialect::Dialect;
@@ -75,4 +79,15 @@ pub trait Connection: Send {
         values: Vec<Value<'_>>,
         only_first: bool,
     ) -> Result<Vec<Row>, sqlx::Error>;
+
+    /// Stores inputs and their missing contents. `encoded` has the contents that were unknown before this transaction; the
+    /// caller keeps the known contents.
+    ///
+    /// Each database has its own way to store bytes in bulk.
+    async fn store_inputs(
+        &mut self,
+        inputs: &BTreeMap<Digest, &FrozenInput>,
+        encoded: &EncodedContents,
+        now: i64,
+    ) -> Result<(), EnqueueError>;
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::LeaderEpoch;
+use cts_store::enqueue::EnqueueError;
 use cts_store::{
-    CancelError, Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, Hint,
-    HintStream, LeaderError, Leadership, Lease, LeaseError, Member, StoreError, TaskError,
+    CancelError, Claim, Completed, Completion, Continuity, Hint, HintStream, LeaderError,
+    Leadership, Lease, LeaseError, Member, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -119,13 +120,6 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
     /// See [`Store::version`](cts_store::Store::version).
     async fn version(&self) -> Result<String, StoreError>;
 
-    /// See [`Store::enqueue`](cts_store::Store::enqueue).
-    async fn enqueue(
-        &self,
-        leader: LeaderEpoch,
-        requests: Vec<EnqueueRequest>,
-    ) -> Result<Vec<Enqueued>, LeaderError>;
-
     /// See [`Store::acquire`](cts_store::Store::acquire).
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
@@ -176,6 +170,15 @@ macro_rules! failure {
 }
 
 failure!(LeaseError, LeaderError, CancelError, TaskError);
+
+impl Failure for EnqueueError {
+    fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Leader(error) => error.store(),
+            Self::Forgotten => None,
+        }
+    }
+}
 
 /// Outcome of a call.
 pub fn outcome<T>(answer: &Result<Result<T, impl Failure>, Elapsed>) -> Outcome {

@@ -3,13 +3,14 @@
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskName, TaskPhase};
 use cts_store::fields::Fields;
-use cts_store::{StoreError, TaskError, stored_kind};
+use cts_store::{StoreError, TaskError};
 
+use crate::repeat::{self, Repeat};
 use crate::{Connection, current_task, sql, tasks};
 
 /// Key of the advisory lock of inputs: shared by writers that are about to refer to an input, exclusive for
 /// removing inputs without a reference.
-pub const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
+pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
 /// Queues a plan of the destruction of a ready task; `false` if nothing exists to be destroyed.
 pub async fn plan(c: &mut dyn Connection, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
@@ -42,7 +43,6 @@ async fn queue(
     kind: RunKind,
     run: RunId,
 ) -> Result<bool, StoreError> {
-    let (stored, destroys) = stored_kind(kind);
     sql(
         "queue a run that destroys",
         "-- delete_task, plan_destruction: inputs that are referred to stay
@@ -51,26 +51,27 @@ async fn queue(
     .bind(INPUTS_LOCK)
     .on_postgres(c)
     .await?;
-    let queued = sql(
+    let earlier = sql(
         "queue a run that destroys",
-        "-- delete_task, plan_destruction: the run; index runs_task
-        INSERT INTO runs (id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash,
-                          status, due_at, created_at, updated_at, settings, requested_by)
-        SELECT $2, t.name, t.incarnation, $3, $4, $5, $5, a.input_hash, 'queued', {now}, {now}, {now},
-               CASE WHEN $5 THEN coalesce(
-                   (SELECT s.successor FROM settings_successors s WHERE s.number = a.settings), a.settings)
-               ELSE a.settings END,
-               CASE WHEN NOT $5 THEN t.destroy_requested_by END
-        FROM tasks t
-        JOIN runs a ON a.id = (
-            SELECT r.id FROM runs r
-            WHERE r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
-              AND r.started_at IS NOT NULL
-            ORDER BY r.started_at DESC, r.id DESC LIMIT 1)
-        WHERE t.name = $1",
+        "-- delete_task, plan_destruction: the input; index runs_task
+        SELECT r.id FROM tasks t
+        JOIN runs r ON r.task_name = t.name AND r.incarnation = t.incarnation
+        WHERE t.name = $1 AND r.kind = 'apply' AND r.started_at IS NOT NULL
+        ORDER BY r.started_at DESC, r.id DESC LIMIT 1",
     );
-    let queued = queued.bind(name).bind(run).bind(stored).bind(destroys);
-    Ok(queued.bind(kind == RunKind::DestroyPlan).execute(c).await? == 1)
+    let earlier = earlier.bind(name).optional(c, |row| {
+        Fields::new(row, "queue a run that destroys", "runs").id("id")
+    });
+    let Some(earlier) = earlier.await? else {
+        return Ok(false);
+    };
+    let new = Repeat {
+        id: run,
+        kind,
+        due_at: None,
+        cause: None,
+    };
+    repeat::queue(c, earlier, new).await
 }
 
 /// Queues destructions that are not queued yet, except for tasks whose remote run is being ended. Called while no run

@@ -103,9 +103,6 @@ pub async fn known(
     c: &mut dyn Connection,
     hashes: &[Digest],
 ) -> Result<HashSet<Digest>, StoreError> {
-    if hashes.is_empty() {
-        return Ok(HashSet::new());
-    }
     let known = sql(
         "store inputs",
         "-- enqueue: contents that are known

@@ -138,15 +138,12 @@ pub async fn moved(
         json!({"run": run.to_string(), "position": position})
     });
     // A separate look-up for each log, independent of the statistics of Postgres.
-    let id = c.dialect().pick("TEXT", "UUID");
     let moved = sql(
         "look for logs that have gone on",
-        format!(
-            "-- moved_logs
-            SELECT read.run FROM {{rows $1 read: run {id}, position BIGINT}}
-            WHERE {{last line of read.run}} > read.position
-               OR coalesce((SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.run), TRUE)"
-        ),
+        "-- moved_logs
+        SELECT read.run FROM {rows $1 read: run UUID, position BIGINT}
+        WHERE {last line of read.run} > read.position
+           OR coalesce((SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.run), TRUE)",
     );
     let moved = moved.bind(read.collect::<Value>().to_string());
     moved

@@ -5,34 +5,40 @@ use cts_store::cell::encoded;
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
 use cts_store::fields::Fields;
 use cts_store::{StoreError, StoredInput, TaskError};
+use serde_json::{Value, json};
 
 use crate::{Connection, flag, inputs, sql};
 
 const OPERATION: &str = "store the block of a task";
 
-/// Writes the changed shrink limit state of one task.
-pub async fn write(
+/// Writes the changed shrink limit states of these tasks.
+pub(crate) async fn write(
     c: &mut dyn Connection,
-    task: &str,
-    change: &GuardChange,
+    changes: &[(&str, GuardChange)],
 ) -> Result<(), StoreError> {
-    let held = change.held.as_ref();
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let rows = changes.iter().map(|(task, change)| {
+        let held = change.held.as_ref();
+        let held = held
+            .map(|blocked| encoded(OPERATION, blocked))
+            .transpose()?;
+        let released = stored_counts(change.released.as_ref())?;
+        Ok(json!({"task": task, "held": held, "released": released, "forgets": change.forgets}))
+    });
+    let rows = rows.collect::<Result<Vec<_>, StoreError>>()?;
     let written = sql(
         OPERATION,
         "-- enqueue, complete: the shrink limit
         UPDATE tasks
-        SET held = $2, released_instances = $4,
-            applied_instances = CASE WHEN $3 THEN NULL ELSE applied_instances END
-        WHERE name = $1",
+        SET held = n.held, released_instances = n.released,
+            applied_instances = CASE WHEN n.forgets THEN NULL ELSE applied_instances END
+        FROM {rows $1 n: task TEXT, held TEXT, released TEXT, forgets BOOLEAN}
+        WHERE tasks.name = n.task",
     );
-    let written = written.bind(task);
-    let written = written.bind(
-        held.map(|blocked| encoded(OPERATION, blocked))
-            .transpose()?,
-    );
-    let written = written.bind(change.forgets);
     written
-        .bind(stored_counts(change.released.as_ref())?)
+        .bind(Value::from(rows).to_string())
         .execute(c)
         .await?;
     Ok(())
@@ -42,22 +48,26 @@ fn stored_counts(counts: Option<&InstanceCounts>) -> Result<Option<String>, Stor
     counts.map(|counts| encoded(OPERATION, counts)).transpose()
 }
 
-/// Notes the number of instances of each service in an input, unless it is already stored.
-pub async fn note_instances(
+/// Notes the number of instances of each service in these inputs, unless it is already stored.
+pub(crate) async fn note_instances(
     c: &mut dyn Connection,
-    input: Digest,
-    counts: &InstanceCounts,
+    inputs: &[(Digest, &InstanceCounts)],
 ) -> Result<(), StoreError> {
+    if inputs.is_empty() {
+        return Ok(());
+    }
+    let rows = inputs.iter().map(|(hash, counts)| {
+        Ok(json!({"hash": hash.to_string(), "instances": encoded(OPERATION, counts)?}))
+    });
+    let rows = rows.collect::<Result<Vec<_>, StoreError>>()?;
     let noted = sql(
         OPERATION,
-        "-- enqueue: instances of an input
-        UPDATE inputs SET instances = $2 WHERE hash = $1 AND instances IS NULL",
+        "-- enqueue: instances of inputs; index inputs_pkey
+        UPDATE inputs SET instances = n.instances
+        FROM {rows $1 n: hash TEXT, instances TEXT}
+        WHERE inputs.hash = n.hash AND inputs.instances IS NULL",
     );
-    noted
-        .bind(input)
-        .bind(encoded(OPERATION, counts)?)
-        .execute(c)
-        .await?;
+    noted.bind(Value::from(rows).to_string()).execute(c).await?;
     Ok(())
 }
 
@@ -107,7 +117,7 @@ pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), S
         let Some(counts) = instances_of(&hashes, &contents) else {
             continue;
         };
-        note_instances(c, hash, &counts).await?;
+        note_instances(c, &[(hash, &counts)]).await?;
         if applied {
             let counted = sql(
                 "count the instances of inputs",
@@ -128,10 +138,9 @@ pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), S
 /// has locked the task.
 pub async fn reevaluate(c: &mut dyn Connection, task: &str) -> Result<bool, StoreError> {
     let change = guarded(c, task).await?.and_then(|it| it.again());
-    if let Some(change) = &change {
-        write(c, task, change).await?;
-    }
-    Ok(change.is_some())
+    let changes = change.map(|change| (task, change));
+    write(c, changes.as_slice()).await?;
+    Ok(changes.is_some())
 }
 
 /// A task that the shrink limit blocks, or that was released.

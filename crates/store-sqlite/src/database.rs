@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{Chain, Clock, LeaderEpoch};
-use cts_store::enqueue::EnqueueError;
 use cts_store::{
-    Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, Hint, HintStream,
-    InputContents, LeaderError, Leadership, Lease, LeaseError, Member, StoreError,
+    Claim, Completed, Completion, Continuity, Hint, HintStream, Leadership, Lease, LeaseError,
+    Member, StoreError,
 };
-use cts_store_sql::leadership::{self, fence};
+use cts_store_sql::leadership;
 use cts_store_sql::{
     Connections, Database, Durability, Intent, Length, Session, SqlStore, attempt_ends,
 };
@@ -21,7 +20,7 @@ use crate::connection;
 use crate::pools::{Pools, failed};
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
-use crate::{continuity, enqueue, lease, space};
+use crate::{continuity, lease, space};
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
 ///
@@ -183,32 +182,6 @@ impl Database for SqliteDatabase {
         let version = self.pools.observer.version().await?;
         // The count starts again in a process that opens the file later, so the version includes the time of opening.
         Ok(format!("{}.{version}", self.opened_at))
-    }
-
-    async fn enqueue(
-        &self,
-        leader: LeaderEpoch,
-        requests: Vec<EnqueueRequest>,
-    ) -> Result<Vec<Enqueued>, LeaderError> {
-        let contents = InputContents::of(&requests);
-        let mut reading = self.begin(Intent::Read, Durability::Process).await?;
-        let mut known =
-            cts_store_sql::inputs::known(&mut *reading, &contents.worth_asking()).await?;
-        drop(reading);
-        loop {
-            let encoded = contents.encoded(&known).await?;
-            let mut transaction = self.write(Durability::Process).await?;
-            let now = self.now();
-            fence(&mut shared(&mut transaction, now), leader).await?;
-            match enqueue::all(&mut transaction, &requests, &encoded, now).await {
-                Ok(enqueued) => {
-                    transaction.commit().await?;
-                    return Ok(enqueued);
-                }
-                Err(EnqueueError::Forgotten) => known.clear(),
-                Err(EnqueueError::Leader(error)) => return Err(error),
-            }
-        }
     }
 
     /// A power cut may undo a lease although Terraform has begun under it: no input counts as applied after a power

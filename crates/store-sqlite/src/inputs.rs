@@ -5,7 +5,7 @@ use cts_store::EncodedContents;
 use cts_store::enqueue::EnqueueError;
 use sqlx::SqliteConnection;
 
-use crate::row::failed_to;
+use cts_store_sql::failed_to;
 
 const STORE: &str = "store an input";
 

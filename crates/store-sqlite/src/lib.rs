@@ -16,7 +16,6 @@ mod call;
 mod connection;
 mod continuity;
 mod database;
-mod enqueue;
 mod export;
 mod inputs;
 mod lease;

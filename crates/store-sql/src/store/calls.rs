@@ -1,5 +1,6 @@
 //! The implementation of the trait: one transaction per method.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,14 @@ use cts_core::{
     ArchiveId, Blocked, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
     TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
+use cts_store::enqueue::EnqueueError;
 use cts_store::{
     Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim, Completed, Completion,
-    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, LeaderError, Leadership,
-    Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, PendingDeletions,
-    QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
-    StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
+    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, InputContents,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
+    PendingDeletions, QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest,
+    Store, StoreError, StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion,
+    WaitingRuns,
 };
 use uuid::Uuid;
 
@@ -24,8 +27,9 @@ use super::{SqlStore, change, read, statement, step, transaction};
 use crate::database::{Database, Intent};
 use crate::release_all::release_all;
 use crate::{
-    archive, attempts, bundles, cancel, changes, checks, configure, destruction, events, inputs,
-    leadership, leases, logs, queue, reclaim, requests, shrink_limits, tasks, terraform_states,
+    archive, attempts, bundles, cancel, changes, checks, configure, destruction, enqueue, events,
+    inputs, leadership, leases, logs, queue, reclaim, requests, shrink_limits, tasks,
+    terraform_states,
 };
 
 #[async_trait]
@@ -213,8 +217,22 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
-        let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.enqueue(leader, requests)).await
+        let contents = InputContents::of(&requests);
+        let asked = contents.worth_asking();
+        let mut known = HashSet::new();
+        if !asked.is_empty() {
+            known = step!(self, Read, c => inputs::known(c, &asked));
+        }
+        loop {
+            let encoded = contents.encoded(&known).await?;
+            let enqueued =
+                transaction!(self, Process, c => enqueue::all(c, leader, &requests, &encoded));
+            match enqueued {
+                Ok(enqueued) => return Ok(enqueued),
+                Err(EnqueueError::Forgotten) => known.clear(),
+                Err(EnqueueError::Leader(error)) => return Err(error),
+            }
+        }
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
