@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use cts_store::StoreError;
 use cts_store::fields::{Columns, Fields};
 
-use crate::connection::{Connection, Row};
-use crate::dialect::Dialect;
-use crate::value::Value;
+use super::connection::{Connection, Row};
+use super::dialect::Dialect;
+use super::value::Value;
 
 /// A decoder of rows.
 pub type Decode<T> = fn(&dyn Columns) -> Result<T, StoreError>;

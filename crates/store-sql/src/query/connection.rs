@@ -10,8 +10,8 @@ use cts_store::EncodedContents;
 use cts_store::enqueue::EnqueueError;
 use cts_store::fields::{ColumnError, Columns, StoredId};
 
-use crate::dialect::Dialect;
-use crate::value::Value;
+use super::dialect::Dialect;
+use super::value::Value;
 
 /// A row of a database.
 pub struct Row(Box<dyn Columns + Send + Sync>);
