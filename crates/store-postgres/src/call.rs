@@ -1,15 +1,21 @@
 //! The calls that all databases share, on a connection to Postgres.
 
 use std::borrow::{Borrow, Cow};
+use std::collections::BTreeMap;
 use std::ops::DerefMut;
 
 use async_trait::async_trait;
+use cts_core::{Digest, FrozenInput};
+use cts_store::EncodedContents;
+use cts_store::enqueue::EnqueueError;
 use cts_store::fields::{ColumnError, Columns, StoredId};
 use cts_store_sql::{Connection, Dialect, Row, Value};
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Column as _, PgConnection, Postgres, Row as _, TypeInfo as _};
 use uuid::Uuid;
+
+use crate::inputs;
 
 /// A connection during one call.
 #[derive(Debug)]
@@ -53,6 +59,15 @@ impl<C: DerefMut<Target = PgConnection> + Send> Connection for Call<C> {
             statement.fetch_all(&mut *self.0).await?
         };
         Ok(rows.into_iter().map(|row| Row::new(Cells(row))).collect())
+    }
+
+    async fn store_inputs(
+        &mut self,
+        new: &BTreeMap<Digest, &FrozenInput>,
+        encoded: &EncodedContents,
+        now: i64,
+    ) -> Result<(), EnqueueError> {
+        inputs::store(&mut self.0, new, encoded, now).await
     }
 }
 

@@ -8,7 +8,6 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::call::shared;
 use crate::lease::stored_epoch;
-use crate::logs::{self, Columns};
 use crate::row::{Cell, encoded_details, failed_to, span};
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -39,7 +38,8 @@ async fn applied(
     completion: &Completion,
 ) -> Result<Option<Completed>, LeaseError> {
     let failed = failed_to("end a run");
-    let log = Columns::of(&completion.log);
+    let streams = completion.log.iter().map(|line| line.stream.as_str());
+    let lines = completion.log.iter().map(|line| &*line.text);
     let (summary, findings) = encoded_details(ENCODE, completion.details.as_ref())?;
     let row = sqlx::query(
         "-- complete: applied
@@ -96,8 +96,8 @@ async fn applied(
     .bind(completion.run.as_uuid())
     .bind(stored_epoch(completion.epoch))
     .bind(completion.event.as_uuid())
-    .bind(log.streams)
-    .bind(log.lines)
+    .bind(streams.collect::<Vec<_>>())
+    .bind(lines.collect::<Vec<_>>())
     .bind(completion.holder.as_str())
     .bind(summary)
     .bind(findings)
@@ -157,13 +157,7 @@ async fn not_applied(
 ) -> Result<Completed, LeaseError> {
     let failed = failed_to("end an attempt");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let read = attempt_ends::locked(&mut shared(&mut transaction), completion).await?;
-    let Some((attempt, now)) = read else {
-        return Err(completion.lost());
-    };
-    logs::append(&mut transaction, completion.run, &completion.log).await?;
-    let end = attempt.completed(completion, now)?;
-    let completed = attempt_ends::write(&mut shared(&mut transaction), end, now).await?;
+    let completed = attempt_ends::complete(&mut shared(&mut transaction), completion).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(completed)
 }

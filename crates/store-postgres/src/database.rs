@@ -4,30 +4,21 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{ArchiveId, Chain, JournalPart, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
+use cts_core::{JournalPart, LeaderEpoch};
 use cts_store::{
-    Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
-    HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, PendingDeletions,
-    RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
+    Claim, Completed, Completion, Continuity, Hint, HintStream, LeaderError, Leadership, Lease,
+    LeaseError, Member, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::endings;
-use cts_store_sql::leadership::fence;
-use cts_store_sql::{
-    Connections, Database, Durability, Intent, Length, ServerLog, SqlStore, configure,
-};
-use sqlx::{Connection as _, PgConnection};
-use uuid::Uuid;
+use cts_store_sql::{Connections, Database, Durability, Intent, Length, ServerLog, SqlStore};
+use sqlx::PgConnection;
 
-use crate::archive::Moved;
 use crate::call::{Call, shared};
 use crate::connection::{Settings, Target};
 use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
 use crate::session::{CALL_LIMIT, Session, WorkPool, call};
-use crate::{
-    archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, reclaim,
-    schema, statistics, timeline, version,
-};
+use crate::{complete, doubts, hints, leadership, lease, schema, statistics, timeline, version};
 
 /// Time limit of a call whose work grows with the configuration or the history, in many transactions. Runs that prune
 /// does not reach are forgotten by the next call.
@@ -107,22 +98,6 @@ impl PostgresDatabase {
         }
         lease::acquire(connection, claim).await
     }
-}
-
-/// Removes all tasks except those with a running run. The runs are left to [`archive::move_runs`].
-async fn reset(
-    connection: &mut PgConnection,
-    leader: LeaderEpoch,
-    archive: ArchiveId,
-) -> Result<PendingDeletions, LeaderError> {
-    let failed = failed_to("remove every task");
-    let mut transaction = connection.begin().await.map_err(&failed)?;
-    fence(&mut shared(&mut transaction), leader).await?;
-    configure::begin_reset(&mut shared(&mut transaction)).await?;
-    archive::begin(&mut transaction, archive).await?;
-    let reset = configure::reset(&mut shared(&mut transaction), false).await?;
-    transaction.commit().await.map_err(&failed)?;
-    Ok(reset)
 }
 
 #[async_trait]
@@ -206,32 +181,8 @@ impl Database for PostgresDatabase {
         election_call!(self.election, c => leadership::resign(c, member))
     }
 
-    async fn reset_tasks(
-        &self,
-        leader: LeaderEpoch,
-        archive: ArchiveId,
-    ) -> Result<PendingDeletions, LeaderError> {
-        let reset = call!(&self.pool, LONG_LIMIT, c => reset(c, leader, archive))?;
-        let mut after = Uuid::nil();
-        while let Moved::To(run) =
-            call!(&self.pool, LONG_LIMIT, c => archive::move_runs(c, leader, archive, after))?
-        {
-            after = run;
-        }
-        while call!(&self.pool, c => archive::forget_old(c))? {}
-        Ok(reset)
-    }
-
     async fn version(&self) -> Result<String, StoreError> {
         call!(&self.pool, c => self.version.read(c))
-    }
-
-    async fn enqueue(
-        &self,
-        leader: LeaderEpoch,
-        requests: Vec<EnqueueRequest>,
-    ) -> Result<Vec<Enqueued>, LeaderError> {
-        call!(&self.pool, c => enqueue::enqueue(c, leader, &requests))
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
@@ -242,39 +193,8 @@ impl Database for PostgresDatabase {
         call!(&self.pool, c => complete::complete(c, &completion))
     }
 
-    async fn reap(
-        &self,
-        leader: LeaderEpoch,
-        each: &[ExpiredLeases],
-    ) -> Result<Vec<Requeued>, LeaderError> {
-        let requeued = call!(&self.pool, c => reclaim::reap(c, leader, each))?;
-        // Statistics are retried a second later; a failure must not hide the leases that were taken back.
-        if let Err(error) = call!(&self.pool, c => statistics::follow(c)) {
-            tracing::debug!(error = %Chain(&error), "no statistics could be made");
-        }
-        Ok(requeued)
-    }
-
-    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
-        call!(&self.pool, LONG_LIMIT, c => prune::prune(c, retention))
-    }
-
-    async fn append_log(
-        &self,
-        run: RunId,
-        holder: &WorkerId,
-        epoch: LeaseEpoch,
-        lines: Vec<LogLine>,
-    ) -> Result<(), LeaseError> {
-        call!(&self.pool, c => logs::append_leased(c, run, (holder, epoch), &lines))
-    }
-
-    async fn log_space(&self) -> Result<u64, StoreError> {
-        call!(&self.pool, LONG_LIMIT, c => log_space::measure(c))
-    }
-
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
-        call!(&self.pool, LONG_LIMIT, c => log_space::remove(c, bytes))
+    async fn follow_growth(&self) -> Result<(), StoreError> {
+        call!(&self.pool, c => statistics::follow(c))
     }
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {

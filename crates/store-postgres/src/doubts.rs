@@ -8,30 +8,23 @@
 //! database. The leader queues nothing before that is settled.
 
 mod settlement;
+mod stored;
 
-use std::time::Duration;
-
-use chrono::{DateTime, Utc};
 use cts_core::{JournalEntry, JournalPart, KnownRun, TaskName, WorkerId};
 use cts_store::{StoreError, Timeline, Vouched};
+use cts_store_sql::leadership::FORGOTTEN_AFTER;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 pub(crate) use self::settlement::settle;
+use self::stored::Doubts;
+pub(crate) use self::stored::open_for;
 use crate::row::{Cell, failed_to};
 
 /// Silence, in microseconds before the last sign of life of any process, after which a worker no longer counts as
 /// alive.
 const ALIVE_WITHIN: i64 = 30 * 1_000_000;
-
-/// Minimum time for workers to report their journals.
-const REPORTS: Duration = Duration::from_secs(15);
-
-/// Time after which the doubts are settled in any case.
-pub(crate) fn open_for(lease: Duration) -> Duration {
-    lease.max(REPORTS)
-}
 
 /// The timeline before a switch.
 #[derive(Debug)]
@@ -131,7 +124,7 @@ pub(crate) async fn timeline(connection: &mut PgConnection) -> Result<Timeline, 
                CASE WHEN doubts_of = identity AND changed_at > cts_now() - $1 THEN identity END AS reported
         FROM continuity",
     )
-    .bind(crate::leadership::FORGOTTEN_AFTER)
+    .bind(FORGOTTEN_AFTER)
     .fetch_one(connection)
     .await
     .map_err(&read)?;
@@ -156,45 +149,6 @@ pub(crate) async fn are_open(connection: &mut PgConnection) -> Result<bool, Stor
     .await
     .map(|open: Option<bool>| open.unwrap_or_default())
     .map_err(failed_to("read what is in doubt"))
-}
-
-/// The stored doubts, locked.
-struct Doubts {
-    identity: String,
-    settled: bool,
-    last_sign: DateTime<Utc>,
-    changed_at: i64,
-    age: i64,
-}
-
-impl Doubts {
-    /// Locks the doubts; `None` if this timeline has none.
-    async fn lock(transaction: &mut PgTransaction<'_>) -> Result<Option<Self>, StoreError> {
-        let read = failed_to("read what is in doubt");
-        let row = sqlx::query(
-            "-- doubts: as they are
-            SELECT identity, settled IS NOT NULL AS settled, last_sign, changed_at, cts_now() - changed_at AS age
-            FROM continuity WHERE doubts_of = identity
-            FOR NO KEY UPDATE",
-        )
-        .fetch_optional(&mut **transaction)
-        .await
-        .map_err(&read)?;
-        let Some(row) = row else { return Ok(None) };
-        let cell = Cell {
-            table: "continuity",
-            column: "last_sign",
-            row: "",
-        };
-        let last_sign: Option<i64> = row.try_get("last_sign").map_err(&read)?;
-        Ok(Some(Self {
-            identity: row.try_get("identity").map_err(&read)?,
-            settled: row.try_get("settled").map_err(&read)?,
-            last_sign: cell.time(last_sign.unwrap_or_default())?,
-            changed_at: row.try_get("changed_at").map_err(&read)?,
-            age: row.try_get("age").map_err(&read)?,
-        }))
-    }
 }
 
 pub(crate) async fn vouch(

@@ -1,24 +1,21 @@
-//! Stores and forgets frozen inputs and their contents.
+//! Stores frozen inputs and their contents.
 
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, FrozenInput};
 use cts_store::EncodedContents;
 use cts_store::enqueue::EnqueueError;
-use sqlx::PgTransaction;
+use sqlx::PgConnection;
 
-use crate::row::failed_to;
+use cts_store_sql::failed_to;
 
 /// Stores inputs and their missing contents. The caller holds the lock that protects existing contents.
 pub(crate) async fn store(
-    transaction: &mut PgTransaction<'_>,
+    connection: &mut PgConnection,
     inputs: &BTreeMap<Digest, &FrozenInput>,
     encoded: &EncodedContents,
     now: i64,
 ) -> Result<(), EnqueueError> {
-    if inputs.is_empty() {
-        return Ok(());
-    }
     let mut wanted: BTreeMap<Digest, _> = BTreeMap::new();
     let (mut owners, mut positions, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for (hash, input) in inputs {
@@ -75,7 +72,7 @@ pub(crate) async fn store(
     .bind(parts)
     .bind(now)
     .bind(inputs.keys().map(Digest::to_string).collect::<Vec<_>>())
-    .fetch_one(&mut **transaction)
+    .fetch_one(connection)
     .await
     .map_err(failed_to("store inputs"))?;
     if forgotten == 0 {
@@ -83,21 +80,4 @@ pub(crate) async fn store(
     } else {
         Err(EnqueueError::Forgotten)
     }
-}
-
-/// Removes contents of removed inputs that no remaining input uses. The caller holds the lock of inputs.
-pub(crate) async fn forget_contents(
-    transaction: &mut PgTransaction<'_>,
-    candidates: &[i64],
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "-- prune: contents; index input_contents_content
-        DELETE FROM contents c
-        WHERE c.id = ANY ($1)
-          AND NOT EXISTS (SELECT FROM input_contents p WHERE p.content_id = c.id)",
-    )
-    .bind(candidates)
-    .execute(&mut **transaction)
-    .await?;
-    Ok(())
 }

@@ -6,13 +6,10 @@ use cts_core::LeaderEpoch;
 use cts_core::lease::longest_pause;
 use cts_store::{Leadership, Member, StoreError};
 use cts_store_sql::leadership;
-use sqlx::{Connection as _, PgConnection, PgTransaction};
+use sqlx::{Connection as _, PgConnection};
 
 use crate::call::shared;
 use crate::row::{failed_to, span_micros};
-
-/// Silence after which members and workers are forgotten, in microseconds.
-pub(crate) const FORGOTTEN_AFTER: i64 = 24 * 3600 * 1_000_000;
 
 pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
@@ -93,23 +90,4 @@ pub(crate) async fn resign(
     let mut transaction = connection.begin().await.map_err(&failed)?;
     leadership::resign(&mut shared(&mut transaction), member).await?;
     transaction.commit().await.map_err(&failed)
-}
-
-/// Forgets members and workers that have been silent for a long time.
-pub(crate) async fn forget_silent(
-    transaction: &mut PgTransaction<'_>,
-    now: i64,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- reap: replicas and workers
-        WITH silent AS (DELETE FROM members WHERE seen_at <= $1 RETURNING incarnation),
-        configurations AS (
-            DELETE FROM member_configurations WHERE incarnation IN (SELECT incarnation FROM silent))
-        DELETE FROM workers WHERE seen_at <= $1",
-    )
-    .bind(now.saturating_sub(FORGOTTEN_AFTER))
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("forget silent processes"))?;
-    Ok(())
 }

@@ -14,30 +14,21 @@
 //! This crate uses Postgres and nothing else outside of the process. Start with [`connect`]
 //! and [`migrate`].
 
-mod archive;
-mod bundles;
 mod call;
 mod complete;
 mod connection;
 mod database;
 mod doubts;
 mod election_connection;
-mod enqueue;
-mod guards;
 mod hints;
 mod inputs;
 mod inspection;
 mod leadership;
 mod lease;
-mod log_space;
-mod logs;
 mod pooling;
-mod prune;
-mod reclaim;
 mod row;
 mod schema;
 mod session;
-mod set_back;
 mod statistics;
 mod timeline;
 mod transfer;

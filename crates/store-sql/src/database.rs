@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{ArchiveId, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
+use cts_core::LeaderEpoch;
+use cts_store::enqueue::EnqueueError;
 use cts_store::{
-    CancelError, Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases,
-    Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
-    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError, TaskError,
+    CancelError, Claim, Completed, Completion, Continuity, Hint, HintStream, LeaderError,
+    Leadership, Lease, LeaseError, Member, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -117,22 +117,8 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
     /// See [`Store::resign`](cts_store::Store::resign).
     async fn resign(&self, member: &Member) -> Result<(), StoreError>;
 
-    /// See [`Store::reset_tasks`](cts_store::Store::reset_tasks).
-    async fn reset_tasks(
-        &self,
-        leader: LeaderEpoch,
-        archive: ArchiveId,
-    ) -> Result<PendingDeletions, LeaderError>;
-
     /// See [`Store::version`](cts_store::Store::version).
     async fn version(&self) -> Result<String, StoreError>;
-
-    /// See [`Store::enqueue`](cts_store::Store::enqueue).
-    async fn enqueue(
-        &self,
-        leader: LeaderEpoch,
-        requests: Vec<EnqueueRequest>,
-    ) -> Result<Vec<Enqueued>, LeaderError>;
 
     /// See [`Store::acquire`](cts_store::Store::acquire).
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
@@ -140,30 +126,15 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
     /// See [`Store::complete`](cts_store::Store::complete).
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
-    /// See [`Store::reap`](cts_store::Store::reap).
-    async fn reap(
-        &self,
-        leader: LeaderEpoch,
-        each: &[ExpiredLeases],
-    ) -> Result<Vec<Requeued>, LeaderError>;
+    /// Updates the statistics of a table that has grown, for the plans of later calls.
+    async fn follow_growth(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
-    /// See [`Store::prune`](cts_store::Store::prune).
-    async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
-
-    /// See [`Store::append_log`](cts_store::Store::append_log).
-    async fn append_log(
-        &self,
-        run: RunId,
-        holder: &WorkerId,
-        epoch: LeaseEpoch,
-        lines: Vec<LogLine>,
-    ) -> Result<(), LeaseError>;
-
-    /// See [`Housekeeping::log_space`](cts_store::Housekeeping::log_space).
-    async fn log_space(&self) -> Result<u64, StoreError>;
-
-    /// See [`Housekeeping::remove_logs`](cts_store::Housekeeping::remove_logs).
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
+    /// Returns the space of deleted rows to the disk, if the database does not do that by itself.
+    async fn give_back_space(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// See [`Store::publish`](cts_store::Store::publish).
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
@@ -199,6 +170,15 @@ macro_rules! failure {
 }
 
 failure!(LeaseError, LeaderError, CancelError, TaskError);
+
+impl Failure for EnqueueError {
+    fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Leader(error) => error.store(),
+            Self::Forgotten => None,
+        }
+    }
+}
 
 /// Outcome of a call.
 pub fn outcome<T>(answer: &Result<Result<T, impl Failure>, Elapsed>) -> Outcome {

@@ -1,68 +1,52 @@
 //! The methods of the store that SQLite and Postgres share.
 //!
 //! A method runs [statements](sql) over a [`Connection`]. Statements have the same text for both databases except for
-//! a few [words](Dialect); where they differ more, the method has one text for each database. Acquire, enqueue, prune
-//! and the statement with which Postgres ends an apply that succeeded are implemented per database, because their
-//! speed depends on the database.
+//! a few [words](Dialect); where the plans of Postgres need it, the method has one text for each database. Acquire, the
+//! bytes of inputs and the statement with which Postgres ends an apply that succeeded are implemented per database,
+//! because their speed depends on the database.
 //!
 //! Where rows are locked, the order is that of `cts-store-postgres`.
 
-pub mod archive;
-pub mod attempt_ends;
-mod attempts;
-pub mod audit;
-pub mod bundles;
-pub mod cancel;
-pub mod changes;
-pub mod checks;
-mod conditions;
-pub mod configurations;
-pub mod configure;
-mod connection;
-mod current_task;
+mod access;
+mod configuration;
 mod database;
-pub mod destruction;
-mod dialect;
-pub mod endings;
-pub mod events;
-pub mod export;
-pub mod facts;
-pub mod failed_starts;
-pub mod housekeeping;
-pub mod inputs;
-pub mod leadership;
-pub mod leases;
-pub mod logs;
+mod lease;
 mod metrics;
-pub mod page;
-pub mod queue;
-mod release_all;
-pub mod remote_runs;
-pub mod requests;
-pub mod restored;
-pub mod schema;
+mod query;
+mod run;
 mod server_log;
-pub mod settings;
-pub mod shrink_limits;
-mod statement;
 mod store;
-pub mod tables;
-pub mod tasks;
-pub mod terraform_states;
-pub mod tick_events;
-pub mod tokens;
-mod value;
-pub mod workers;
+mod task;
+mod transfer;
+mod upkeep;
 
-pub use connection::{Connection, Row};
+pub use access::{audit, tokens};
+pub use configuration::{configurations, settings};
 pub use database::{
     Connections, Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable,
     late, outcome, unanswered,
 };
-pub use dialect::Dialect;
-pub use server_log::ServerLog;
-pub use statement::{
+pub use lease::{leadership, leases, workers};
+pub(crate) use lease::{reclaim, release_all, set_back};
+pub(crate) use query::conditions;
+pub use query::connection::{Connection, Row};
+pub use query::dialect::Dialect;
+pub use query::statement::{
     Decode, Statement, bytes, failed_to, flag, integer, is_stopping, sql, text, text_if_any,
 };
+pub use query::value::{Bind, Value};
+pub use run::{
+    attempt_ends, cancel, endings, events, failed_starts, inputs, logs, queue, remote_runs,
+    requests,
+};
+pub(crate) use run::{attempts, enqueue, repeat};
+pub use server_log::ServerLog;
 pub use store::SqlStore;
-pub use value::{Bind, Value};
+pub(crate) use task::current_task;
+pub use task::{
+    changes, checks, configure, destruction, facts, shrink_limits, tasks, terraform_states,
+    tick_events,
+};
+pub use transfer::{export, page, restored, schema, tables};
+pub(crate) use upkeep::{archive, log_space, prune};
+pub use upkeep::{bundles, housekeeping};

@@ -220,6 +220,15 @@ macro_rules! transaction {
     };
 }
 
+/// A step of a longer call. A power cut may undo its writes.
+macro_rules! step {
+    ($store:ident, $intent:ident, $c:ident => $work:expr) => {{
+        let answer: Result<_, cts_store::StoreError> =
+            $crate::store::call!($store, $intent, Process, Short, $c => $work);
+        answer?
+    }};
+}
+
 /// A change that a caller requests: the transaction also writes the record of the call, and notes the caller in the
 /// run with this id, if the change requests a run.
 macro_rules! change {
@@ -243,4 +252,4 @@ macro_rules! change {
     };
 }
 
-pub(crate) use {call, change, read, statement, transaction};
+pub(crate) use {call, change, read, statement, step, transaction};

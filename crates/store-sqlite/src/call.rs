@@ -1,17 +1,21 @@
 //! The calls that all databases share, on a connection to SQLite.
 
 use std::borrow::{Borrow, Cow};
+use std::collections::BTreeMap;
 use std::ops::DerefMut;
 
 use async_trait::async_trait;
-use cts_store::StoreError;
+use cts_core::{Digest, FrozenInput};
+use cts_store::enqueue::EnqueueError;
 use cts_store::fields::{ColumnError, Columns, StoredId};
+use cts_store::{EncodedContents, StoreError};
 use cts_store_sql::{Connection, Dialect, Outcome, Row, Session, Value};
 use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _, Sqlite, SqliteConnection};
 
+use crate::inputs;
 use crate::writer::Write;
 
 /// A connection of any kind during one call, with the time of the call.
@@ -78,6 +82,18 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> Connection for Call<C> {
             statement.fetch_all(&mut *self.connection).await?
         };
         Ok(rows.into_iter().map(|row| Row::new(Cells(row))).collect())
+    }
+
+    async fn store_inputs(
+        &mut self,
+        new: &BTreeMap<Digest, &FrozenInput>,
+        encoded: &EncodedContents,
+        now: i64,
+    ) -> Result<(), EnqueueError> {
+        for input in new.values() {
+            inputs::store(&mut self.connection, input, encoded, now).await?;
+        }
+        Ok(())
     }
 }
 

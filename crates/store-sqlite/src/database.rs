@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{ArchiveId, Chain, Clock, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
-use cts_store::enqueue::EnqueueError;
+use cts_core::{Chain, Clock, LeaderEpoch};
 use cts_store::{
-    Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
-    HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
-    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
+    Claim, Completed, Completion, Continuity, Hint, HintStream, Leadership, Lease, LeaseError,
+    Member, StoreError,
 };
-use cts_store_sql::leadership::{self, fence};
+use cts_store_sql::leadership;
 use cts_store_sql::{
-    Connections, Database, Durability, Intent, Length, Session, SqlStore, attempt_ends, configure,
+    Connections, Database, Durability, Intent, Length, Session, SqlStore, attempt_ends,
 };
 
 use crate::call::{Reading, Writing, shared};
@@ -22,9 +20,7 @@ use crate::connection;
 use crate::pools::{Pools, failed};
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
-use crate::{
-    archive, complete, continuity, enqueue, lease, log_space, logs, prune, reclaim, set_back,
-};
+use crate::{continuity, lease, space};
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
 ///
@@ -182,54 +178,10 @@ impl Database for SqliteDatabase {
         transaction!(self, Process, t, now => leadership::resign(&mut shared(&mut t, now), member))
     }
 
-    async fn reset_tasks(
-        &self,
-        leader: LeaderEpoch,
-        archive: ArchiveId,
-    ) -> Result<PendingDeletions, LeaderError> {
-        let mut transaction = self.write(Durability::PowerCut).await?;
-        let now = self.now();
-        let reset = {
-            let c = &mut shared(&mut transaction, now);
-            fence(c, leader).await?;
-            configure::begin_reset(c).await?;
-            archive::store(c.connection(), archive, now).await?;
-            configure::reset(c, true).await?
-        };
-        transaction.commit().await?;
-        Ok(reset)
-    }
-
     async fn version(&self) -> Result<String, StoreError> {
         let version = self.pools.observer.version().await?;
         // The count starts again in a process that opens the file later, so the version includes the time of opening.
         Ok(format!("{}.{version}", self.opened_at))
-    }
-
-    async fn enqueue(
-        &self,
-        leader: LeaderEpoch,
-        requests: Vec<EnqueueRequest>,
-    ) -> Result<Vec<Enqueued>, LeaderError> {
-        let contents = InputContents::of(&requests);
-        let mut reading = self.begin(Intent::Read, Durability::Process).await?;
-        let mut known =
-            cts_store_sql::inputs::known(&mut *reading, &contents.worth_asking()).await?;
-        drop(reading);
-        loop {
-            let encoded = contents.encoded(&known).await?;
-            let mut transaction = self.write(Durability::Process).await?;
-            let now = self.now();
-            fence(&mut shared(&mut transaction, now), leader).await?;
-            match enqueue::all(&mut transaction, &requests, &encoded, now).await {
-                Ok(enqueued) => {
-                    transaction.commit().await?;
-                    return Ok(enqueued);
-                }
-                Err(EnqueueError::Forgotten) => known.clear(),
-                Err(EnqueueError::Leader(error)) => return Err(error),
-            }
-        }
     }
 
     /// A power cut may undo a lease although Terraform has begun under it: no input counts as applied after a power
@@ -239,45 +191,11 @@ impl Database for SqliteDatabase {
     }
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
-        transaction!(self, PowerCut, t, now => complete::complete(&mut t, &completion, now))
+        transaction!(self, PowerCut, t, now => attempt_ends::complete(&mut shared(&mut t, now), &completion))
     }
 
-    async fn reap(
-        &self,
-        leader: LeaderEpoch,
-        each: &[ExpiredLeases],
-    ) -> Result<Vec<Requeued>, LeaderError> {
-        let mut transaction = self.write(Durability::Process).await?;
-        let now = self.now();
-        fence(&mut shared(&mut transaction, now), leader).await?;
-        reclaim::forget_silent(&mut transaction, now).await?;
-        set_back::bring_back(&mut transaction, now).await?;
-        let requeued =
-            attempt_ends::take_back(&mut shared(&mut transaction, now), each, now).await?;
-        transaction.commit().await?;
-        Ok(requeued)
-    }
-
-    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
-        prune::prune(&self.pools, retention, self.now()).await
-    }
-
-    async fn append_log(
-        &self,
-        run: RunId,
-        holder: &WorkerId,
-        epoch: LeaseEpoch,
-        lines: Vec<LogLine>,
-    ) -> Result<(), LeaseError> {
-        transaction!(self, Process, t, _ => logs::append_leased(&mut t, run, (holder, epoch), &lines))
-    }
-
-    async fn log_space(&self) -> Result<u64, StoreError> {
-        log_space::measure(&self.pools).await
-    }
-
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
-        log_space::remove(&self.pools, bytes).await
+    async fn give_back_space(&self) -> Result<(), StoreError> {
+        space::give_back(&self.pools).await
     }
 
     async fn publish(&self, _hints: &[Hint]) -> Result<(), StoreError> {

@@ -1,11 +1,11 @@
-//! Stores and forgets frozen inputs and their contents.
+//! Stores frozen inputs and their contents.
 
 use cts_core::FrozenInput;
 use cts_store::EncodedContents;
 use cts_store::enqueue::EnqueueError;
 use sqlx::SqliteConnection;
 
-use crate::row::failed_to;
+use cts_store_sql::failed_to;
 
 const STORE: &str = "store an input";
 
@@ -60,42 +60,5 @@ pub(crate) async fn store(
             return Err(EnqueueError::Forgotten);
         }
     }
-    Ok(())
-}
-
-/// Removes the inputs among these that no run needs any more, and contents that no remaining input uses.
-pub(crate) async fn forget(
-    connection: &mut SqliteConnection,
-    inputs: &[String],
-) -> Result<(), sqlx::Error> {
-    let inputs = serde_json::json!(inputs).to_string();
-    let contents: Vec<i64> = sqlx::query_scalar(
-        "-- prune: contents of unused inputs; index runs_input
-        SELECT DISTINCT p.content_id
-        FROM inputs i JOIN input_contents p ON p.input_id = i.id
-        WHERE i.hash IN (SELECT value FROM json_each(?))
-          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = i.hash)",
-    )
-    .bind(&inputs)
-    .fetch_all(&mut *connection)
-    .await?;
-    sqlx::query(
-        "-- prune: inputs; index runs_input
-        DELETE FROM inputs
-        WHERE hash IN (SELECT value FROM json_each(?))
-          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = inputs.hash)",
-    )
-    .bind(&inputs)
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query(
-        "-- prune: contents; index input_contents_content
-        DELETE FROM contents
-        WHERE id IN (SELECT value FROM json_each(?))
-          AND NOT EXISTS (SELECT 1 FROM input_contents p WHERE p.content_id = contents.id)",
-    )
-    .bind(serde_json::json!(contents).to_string())
-    .execute(connection)
-    .await?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Grants leases.
 
 use cts_core::runs::{ELSEWHERE_FOR, RunKind};
-use cts_core::{Capabilities, Delivery, LeaseEpoch};
+use cts_core::{Capabilities, Delivery};
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
 use cts_store_sql::{endings, group_is_taken, waits_for_decision};
@@ -154,8 +154,4 @@ fn engines(capabilities: &Capabilities) -> String {
     let engines = capabilities.engines.iter();
     let pairs = engines.map(|engine| json!([engine.driver, engine.version]));
     Value::Array(pairs.collect()).to_string()
-}
-
-pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
-    i64::try_from(epoch.get()).unwrap_or(i64::MAX)
 }

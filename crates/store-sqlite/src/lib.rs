@@ -11,25 +11,16 @@
 //!
 //! This crate uses SQLite and nothing else outside of the process. Start with [`open`].
 
-mod archive;
-mod bundles;
 mod call;
-mod complete;
 mod connection;
 mod continuity;
 mod database;
-mod enqueue;
 mod export;
 mod inputs;
 mod lease;
-mod log_space;
-mod logs;
 mod pools;
-mod prune;
-mod reclaim;
 mod row;
 mod schema;
-mod set_back;
 mod space;
 mod version;
 mod writer;

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cts_store::StoreError;
-use cts_store_sql::Durability;
+use cts_store_sql::{Durability, failed_to};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction};
-
-use crate::row::failed_to;
 
 /// The statements that begin a transaction. A transaction may read before it writes, so it locks at once.
 const fn begin(durability: Durability) -> &'static str {

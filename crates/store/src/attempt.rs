@@ -3,103 +3,27 @@
 mod attempt_end;
 mod completion;
 mod history;
+mod leased_attempt;
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, AttemptRecord, EarlyFailure,
-    RunKind, RunPhase, RunStatus, after_attempt, after_lost_lease, becomes_ending, ends_cancelled,
-    failure_text, is_given_back, keep_attempt, keep_error,
+    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, EarlyFailure, RunKind, RunStatus,
+    after_attempt, after_lost_lease, becomes_ending, ends_cancelled, failure_text, is_given_back,
+    keep_attempt, keep_error,
 };
-use cts_core::{
-    Creation, Destruction, Digest, Event, EventConfig, RemoteRun, RunId, TaskAfterRun, TaskName,
-    TaskPhase, task_after_run,
-};
+use cts_core::{Destruction, Event, TaskAfterRun, task_after_run};
 
 pub use self::attempt_end::{AttemptEnd, AttemptWrites};
 pub use self::history::attempts;
-use crate::cancel::{cancelled_error, open_remote, withdrawn_from};
+pub use self::leased_attempt::Attempt;
+use crate::cancel::{cancelled_error, withdrawn_from};
 use crate::cell::Cell;
 use crate::error::StoreError;
-use crate::fields::{Columns, Fields};
 use crate::model::{Completion, lost_lease_error};
 
-/// A leased run and its task's columns at the end of an attempt.
-#[derive(Debug)]
-pub struct Attempt {
-    /// The task.
-    pub task: TaskName,
-    /// The input.
-    pub input: Digest,
-    kind: RunKind,
-    phase: TaskPhase,
-    creation: Option<Creation>,
-    destroy_run: Option<RunId>,
-    enabled: bool,
-    no_retry: bool,
-    tried: bool,
-    errors: Vec<String>,
-    attempts: u32,
-    newer_waits: bool,
-    earlier_failures: u32,
-    retry_failed: bool,
-    waits: bool,
-    withdrawn: bool,
-    cancelled: bool,
-    by_force: bool,
-    state_refused: bool,
-    remote: Option<RemoteRun>,
-    started_at: DateTime<Utc>,
-    leased_at: Option<DateTime<Utc>>,
-    renewed_at: DateTime<Utc>,
-    run_phase: Option<RunPhase>,
-    records: Vec<AttemptRecord>,
-    event_config: EventConfig,
-}
-
 impl Attempt {
-    /// Reads a row of `runs` with the columns of its task and those of [`open_remote`].
-    ///
-    /// `tried` is set if the input was tried, `newer_waits` if a run to apply is queued, and `state_refused` if the
-    /// Terraform state of the task needs a decision.
-    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
-        let operation = "read a leased run";
-        let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
-        let task = Fields::new(row, operation, "tasks").keyed("task_name")?;
-        let creation = task.text_if_any("creation")?;
-        let creation = creation.map(|creation| task.cell("creation").creation(creation));
-        Ok(Self {
-            task: run.parse("task_name")?,
-            input: run.parse("input_hash")?,
-            kind: run.kind_of_run()?,
-            phase: task.phase("phase")?,
-            creation: creation.transpose()?,
-            destroy_run: task.id_under("destroy_run", "destroy_run")?,
-            enabled: task.flag("enabled")?,
-            no_retry: run.flag("no_retry")?,
-            tried: task.flag("tried")?,
-            errors: run.json("errors")?,
-            attempts: run.number("attempts")?,
-            newer_waits: task.flag("newer_waits")?,
-            earlier_failures: task.number("failures")?,
-            retry_failed: task.flag("retry_failed")?,
-            waits: run.text_if_any("waiting_for")?.is_some(),
-            withdrawn: run.flag("withdrawn")?,
-            cancelled: run.flag("cancelled")?,
-            by_force: run.flag("cancel_force")?,
-            state_refused: task.flag("state_refused")?,
-            remote: open_remote(row)?,
-            started_at: run.time("started_at")?,
-            leased_at: run.time_if_any("leased_at")?,
-            // Granting and renewing the lease are the last updates of a running run.
-            renewed_at: run.time("updated_at")?,
-            run_phase: run.text_if_any("run_phase")?.and_then(RunPhase::parse),
-            records: run.json_if_any("ended_attempts")?.unwrap_or_default(),
-            event_config: task.json("event_config")?,
-        })
-    }
-
     /// Ends the attempt as its worker reports, at `now`: microseconds since 1970.
     pub fn completed(
         mut self,

@@ -18,10 +18,10 @@ use self::states::leased_state;
 pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
-use crate::facts::ShownRun;
 use crate::fields::{Columns, Fields};
 use crate::model::{Lease, Requeued, RunRecord, error_of};
 use crate::settings::UnsettledRun;
+use crate::store::facts::ShownRun;
 use crate::task::{Refused, RefusedCode, RunRequest, StoredTask, TaskVersion};
 
 /// A task as callers see it.

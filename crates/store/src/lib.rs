@@ -5,14 +5,12 @@
 //! defines the behaviour: every implementation runs it unchanged.
 #![warn(missing_docs)]
 
-mod access_store;
 mod archive;
 pub mod attempt;
 pub mod cancel;
 pub mod cell;
 mod cluster;
 mod configuration;
-mod configuration_store;
 pub mod configured;
 mod contents;
 mod continuity;
@@ -21,20 +19,13 @@ pub mod decode;
 mod destruction;
 pub mod enqueue;
 mod error;
-mod facts;
 pub mod fields;
-mod held_leases;
-mod housekeeping;
 mod model;
-mod remote_runs;
-mod restored_store;
 pub mod schema;
 mod settings;
 mod store;
 mod task;
-mod worker_store;
 
-pub use access_store::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{
@@ -45,27 +36,30 @@ pub use configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,
     OtherConfiguration, Registered, decide,
 };
-pub use configuration_store::ConfigurationStore;
 pub use contents::{EncodedContents, InputContents};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
 pub use error::{CancelError, InOutage, LeaderError, LeaseError, StoreError, TaskError};
-pub use facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
-pub use held_leases::{HeldLeases, recorded_by, stored_serial};
-pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, FailedAttempts,
     FailedStart, Guarded, LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogLine, LogPage,
     LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState,
     Unchanged, lost_lease_error,
 };
-pub use remote_runs::RemoteRunStore;
-pub use restored_store::{AppliedState, Restoration, RestoredStore};
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::Store;
+pub use store::access::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
+pub use store::configuration::ConfigurationStore;
+pub use store::facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
+pub use store::held_leases::{HeldLeases, recorded_by, stored_serial};
+pub use store::housekeeping::{
+    Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs,
+};
+pub use store::remote_runs::RemoteRunStore;
+pub use store::restored::{AppliedState, Restoration, RestoredStore};
+pub use store::workers::WorkerStore;
 pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, StoredTask,
     TaskChange, TaskVersion,
 };
-pub use worker_store::WorkerStore;

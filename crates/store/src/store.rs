@@ -1,5 +1,14 @@
 //! The trait that combines all stores.
 
+pub(crate) mod access;
+pub(crate) mod configuration;
+pub(crate) mod facts;
+pub(crate) mod held_leases;
+pub(crate) mod housekeeping;
+pub(crate) mod remote_runs;
+pub(crate) mod restored;
+pub(crate) mod workers;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,28 +22,28 @@ use cts_core::{
     TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 
-use crate::access_store::AccessStore;
+use self::access::AccessStore;
+use self::configuration::ConfigurationStore;
+use self::facts::FactStore;
+use self::held_leases::HeldLeases;
+use self::housekeeping::Housekeeping;
+use self::remote_runs::RemoteRunStore;
+use self::restored::RestoredStore;
+use self::workers::WorkerStore;
 use crate::archive::{Archive, ArchivedRow};
 use crate::cancel::{CancelState, CancelledRun};
 use crate::cluster::{Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
-use crate::configuration_store::ConfigurationStore;
 use crate::continuity::Continuity;
 use crate::destruction::Deletion;
 use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
-use crate::facts::FactStore;
-use crate::held_leases::HeldLeases;
-use crate::housekeeping::Housekeeping;
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Lease, LogLine, LogPage,
     Requeued, Retention, RunFilter, RunRecord, TaskState,
 };
-use crate::remote_runs::RemoteRunStore;
-use crate::restored_store::RestoredStore;
 use crate::settings::SettingsStore;
 use crate::task::{
     NewTask, PendingDeletions, Refused, RunRequest, StoredTask, TaskChange, TaskVersion,
 };
-use crate::worker_store::WorkerStore;
 
 /// Task, run and event state.
 ///

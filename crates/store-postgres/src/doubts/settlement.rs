@@ -7,7 +7,7 @@ use cts_store::{LeaderError, Settlement, StoreError};
 use cts_store_sql::leadership::fence;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
-use super::{Doubts, open_for};
+use super::stored::{Doubts, open_for};
 use crate::call::shared;
 use crate::row::{failed_to, span_micros};
 

@@ -8,11 +8,11 @@ use cts_store_sql::tables::{Kind, TABLES};
 use futures::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::refuse_content;
+use super::empty::refuse_content;
 use crate::call::storable;
 use crate::connection::{Settings, Target};
-use crate::row::failed_to;
 use crate::schema;
+use cts_store_sql::failed_to;
 
 const OPERATION: &str = "write what is moved";
 
@@ -62,7 +62,7 @@ pub struct PostgresImport {
 
 impl PostgresImport {
     /// Connects, and refuses a schema that does not fit this program, and a database with tasks or runs:
-    /// [`NotEmpty`](super::NotEmpty) is then the source of the [`StoreError::Open`].
+    /// [`NotEmpty`](super::empty::NotEmpty) is then the source of the [`StoreError::Open`].
     pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;
         schema::check(&target).await?;

@@ -1,5 +1,6 @@
 //! The implementation of the trait: one transaction per method.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,23 +9,26 @@ use cts_core::access::AuditRecord;
 use cts_core::runs::AttemptRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
-    TaskName, TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Blocked, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
+    TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
+use cts_store::enqueue::EnqueueError;
 use cts_store::{
     Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim, Completed, Completion,
-    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, LeaderError, Leadership,
-    Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, PendingDeletions,
-    QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
-    StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
+    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, InputContents,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
+    PendingDeletions, QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest,
+    Store, StoreError, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
 };
+use uuid::Uuid;
 
-use super::{SqlStore, change, read, statement, transaction};
+use super::{SqlStore, change, read, statement, step, transaction};
 use crate::database::{Database, Intent};
 use crate::release_all::release_all;
 use crate::{
-    archive, attempts, bundles, cancel, changes, checks, configure, destruction, events, inputs,
-    leadership, leases, logs, queue, requests, shrink_limits, tasks, terraform_states,
+    archive, attempts, bundles, cancel, changes, checks, configure, destruction, enqueue, events,
+    inputs, leadership, leases, logs, queue, reclaim, requests, shrink_limits, tasks,
+    terraform_states,
 };
 
 #[async_trait]
@@ -152,8 +156,17 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<PendingDeletions, LeaderError> {
-        let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.reset_tasks(leader, archive)).await
+        let reset: Result<_, LeaderError> =
+            transaction!(self, PowerCut, Long, leader, c => archive::reset(c, archive));
+        let reset = reset?;
+        let mut after = Some(RunId::from_uuid(Uuid::nil()));
+        while let Some(from) = after {
+            let moved: Result<_, LeaderError> = transaction!(
+                self, Process, Long, leader, c => archive::move_runs(c, archive, from));
+            after = moved?;
+        }
+        while step!(self, Transaction, c => archive::forget_old(c)) {}
+        Ok(reset)
     }
 
     async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
@@ -203,8 +216,22 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
-        let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.enqueue(leader, requests)).await
+        let contents = InputContents::of(&requests);
+        let asked = contents.worth_asking();
+        let mut known = HashSet::new();
+        if !asked.is_empty() {
+            known = step!(self, Read, c => inputs::known(c, &asked));
+        }
+        loop {
+            let encoded = contents.encoded(&known).await?;
+            let enqueued =
+                transaction!(self, Process, c => enqueue::all(c, leader, &requests, &encoded));
+            match enqueued {
+                Ok(enqueued) => return Ok(enqueued),
+                Err(EnqueueError::Forgotten) => known.clear(),
+                Err(EnqueueError::Leader(error)) => return Err(error),
+            }
+        }
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
@@ -251,8 +278,14 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
-        let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.reap(leader, each)).await
+        let reclaimed = transaction!(self, Process, c => reclaim::reclaim(c, leader, each));
+        // A failure must not hide the leases that were taken back; the next call tries again.
+        if reclaimed.is_ok()
+            && let Err(error) = self.database.follow_growth().await
+        {
+            tracing::debug!(error = %Chain(&error), "no statistics could be made");
+        }
+        reclaimed
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
@@ -323,8 +356,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
-        let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.prune(retention)).await
+        self.forget_old(retention).await
     }
 
     async fn append_log(
@@ -334,9 +366,7 @@ impl<D: Database> Store for SqlStore<D> {
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
-        let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.append_log(run, holder, epoch, lines))
-            .await
+        statement!(self, c => logs::append(c, (run, holder, epoch), &lines))
     }
 
     async fn read_log(

@@ -9,7 +9,7 @@ use cts_core::runs::{
 };
 use cts_core::{LeaseEpoch, WorkerId};
 
-use super::Attempt;
+use super::leased_attempt::Attempt;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::model::Completion;

@@ -2,9 +2,9 @@
 
 use cts_core::access::{AuditOutcome, AuditRecord, Caller};
 
-use crate::access_store::{StoredRecord, StoredToken};
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
+use crate::store::access::{StoredRecord, StoredToken};
 
 /// A record of a call.
 pub fn audit_record(row: &dyn Columns) -> Result<StoredRecord, StoreError> {

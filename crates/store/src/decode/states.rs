@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
-use crate::restored_store::AppliedState;
+use crate::store::restored::AppliedState;
 
 /// Reads a task's record of its state, as JSON in one column.
 pub(super) fn leased_state(row: &Fields<'_>) -> Result<StateRecord, StoreError> {

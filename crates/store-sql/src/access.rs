@@ -1,0 +1,4 @@
+//! Tokens, and records of calls.
+
+pub mod audit;
+pub mod tokens;

@@ -1,0 +1,4 @@
+//! Configurations and settings.
+
+pub mod configurations;
+pub mod settings;

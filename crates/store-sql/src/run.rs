@@ -1,0 +1,15 @@
+//! Runs: their queue, inputs, requests, attempts, logs and ends.
+
+pub mod attempt_ends;
+pub(crate) mod attempts;
+pub mod cancel;
+pub mod endings;
+pub(crate) mod enqueue;
+pub mod events;
+pub mod failed_starts;
+pub mod inputs;
+pub mod logs;
+pub mod queue;
+pub mod remote_runs;
+pub(crate) mod repeat;
+pub mod requests;
