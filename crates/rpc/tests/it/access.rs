@@ -1,17 +1,18 @@
 //! The authentication matrix: every method of reflection with every kind of credential, as docs/grpc.md shows it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cts_access::{RefusalSink, Refusals};
 use cts_core::access::{AuditRecord, Caller, CallerKind};
-use cts_rpc::access::{AccessRules, CALLER_METADATA, CallContext, METHODS};
+use cts_rpc::access::{AccessRules, CALLER_METADATA, CallContext, METHODS, Rule};
 use cts_rpc::{ClientTls, memory_transport};
 use parking_lot::Mutex;
 use tonic::Code;
 use tonic::transport::Channel;
 
 use crate::access_stage::{
-    ACQUIRE, CREATE, DOMAIN, HEALTH, LIST, Stage, allows, call, documented, endpoints, named,
+    ACQUIRE, CREATE, DOMAIN, Documented, HEALTH, LIST, Stage, allows, call, documented, endpoints,
+    named,
 };
 use crate::reflected::methods;
 
@@ -23,13 +24,32 @@ fn service_roles() -> AccessRules {
     }
 }
 
+#[test]
+fn roles_of_the_methods_are_those_of_the_document() {
+    let rows = METHODS.iter().map(|method| {
+        let (services, people) = match method.rule {
+            Rule::Open => ("all".to_owned(), "all"),
+            Rule::Known => ("all".to_owned(), "read"),
+            Rule::Roles(_, least) => (
+                method.rule.to_string(),
+                least.map_or("", |role| role.as_str()),
+            ),
+        };
+        let row = Documented {
+            services: services.split(", ").map(str::to_owned).collect(),
+            people: people.to_owned(),
+        };
+        (method.path.to_owned(), row)
+    });
+    assert_eq!(rows.collect::<BTreeMap<_, _>>(), documented());
+}
+
 #[tokio::test]
 async fn every_method_of_reflection_has_a_row() {
     let stage = Stage::plain(AccessRules::default()).await;
     let reflected = methods(&stage.plainly()).await;
     let table: BTreeSet<String> = METHODS.iter().map(|row| row.path.to_owned()).collect();
     assert_eq!(reflected, table);
-    assert_eq!(documented().into_keys().collect::<BTreeSet<_>>(), table);
     // Every file of the protos is served here, so no service of them is missing above.
     let set =
         <prost_types::FileDescriptorSet as prost::Message>::decode(cts_proto::FILE_DESCRIPTOR_SET);

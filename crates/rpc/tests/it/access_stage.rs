@@ -212,7 +212,7 @@ impl Stage {
 }
 
 /// A row of the table in the document.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Documented {
     /// Roles of services; `all` for any.
     pub(crate) services: Vec<String>,
