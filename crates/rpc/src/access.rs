@@ -13,4 +13,5 @@ pub(crate) use layer::AccessLayer;
 pub use lease::{LEASE_METADATA, lease_proof, with_lease_proof};
 pub(crate) use peer::Identified;
 pub use peer::{ConnectedPeer, PeerIdentity};
-pub use table::{METHODS, Method, Rule, rule_of};
+pub(crate) use table::method;
+pub use table::{METHODS, Method, Rule, role};

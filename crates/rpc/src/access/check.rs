@@ -6,7 +6,7 @@ use cts_listen::Browsers;
 use tonic::Status;
 
 use super::peer::PeerIdentity;
-use super::table::{Rule, rule_of};
+use super::table::{self, Rule};
 
 /// Rules of a network listener. By default each admitted client may call all methods.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +67,7 @@ impl AccessRules {
             return Verdict::Admitted;
         }
         let method = method(path);
-        let Some(rule) = rule_of(path) else {
+        let Some(table::Method { rule, .. }) = table::method(path) else {
             // Clients of a later version do without a call that is not known.
             let text = format!("{method} is not known here");
             return Verdict::Refused(Status::unimplemented(text));

@@ -1,6 +1,7 @@
-//! The role that each route needs (docs/access.md#roles).
+//! The role and the tasks that each route needs (docs/access.md#roles).
 
 use cts_core::access::Role;
+use cts_proto::calls;
 
 use super::visitor::Visitor;
 use crate::problem::Problem;
@@ -20,7 +21,7 @@ pub(super) enum Requirement<'a> {
 pub(super) enum Tasks<'a> {
     /// The task with this name.
     One(&'a str),
-    /// None; or the handler finds out, and leaves out or refuses what the caller may not see.
+    /// The handler leaves out or refuses tasks that the caller may not see; some requests are about no task.
     ByHandler,
     /// All tasks, so that a credential limited to some tasks is refused.
     All,
@@ -50,37 +51,39 @@ impl Requirement<'_> {
     }
 }
 
-/// The requirement of a route. A new route must have its row here.
+/// The requirement of a route. A new route must have its row here; its role is that of the call that it makes for its
+/// caller.
 pub(super) fn requirement(route: &Route) -> Requirement<'_> {
-    use Requirement::{Nothing, Role as Needs};
-    match route {
-        Route::Health | Route::Preflight => Nothing,
-        Route::Task(name)
-        | Route::TaskStatus(name)
-        | Route::ExplainTask(name)
-        | Route::TerraformState(name) => Needs(Role::Read, Tasks::One(name)),
-        Route::OverallStatus
-        | Route::TaskStatuses
-        | Route::CurrentStates
-        | Route::ClusterStatus
-        | Route::Tasks
-        | Route::Runs
-        | Route::Run(_)
-        | Route::RunLog(_)
-        | Route::Events
-        | Route::Document(_)
-        | Route::Refused(_) => Needs(Role::Read, Tasks::ByHandler),
-        Route::Configuration | Route::Queue | Route::Overview => Needs(Role::Read, Tasks::All),
-        Route::DrainWorker(_) => Needs(Role::Operate, Tasks::All),
-        Route::UpdateTask(name) | Route::ReleaseTask(name) => {
-            Needs(Role::Operate, Tasks::One(name))
-        }
-        Route::CancelRun(_) => Needs(Role::Operate, Tasks::ByHandler),
-        Route::ReplaceTask(name)
-        | Route::DeleteTask(name)
-        | Route::PlanDestruction(name)
-        | Route::DecideState(name) => Needs(Role::Admin, Tasks::One(name)),
-        Route::CreateTask => Needs(Role::Admin, Tasks::ByHandler),
-        Route::Audit => Needs(Role::Admin, Tasks::All),
-    }
+    use Tasks::{All, ByHandler, One};
+    let (call, tasks) = match route {
+        Route::Health | Route::Preflight => return Requirement::Nothing,
+        // The gateway answers without a call.
+        Route::Document(_) | Route::Refused(_) => return Requirement::Role(Role::Read, ByHandler),
+        Route::OverallStatus | Route::TaskStatuses => (calls::LIST_TASK_STATES, ByHandler),
+        Route::TaskStatus(name) => (calls::GET_TASK_STATE, One(name)),
+        Route::ClusterStatus => (calls::GET_CLUSTER, ByHandler),
+        Route::Configuration => (calls::GET_CONFIGURATION, All),
+        Route::Queue => (calls::GET_QUEUE, All),
+        Route::Overview => (calls::GET_OVERVIEW, All),
+        Route::CurrentStates => (calls::LIST_CURRENT_STATES, ByHandler),
+        Route::DrainWorker(_) => (calls::DRAIN_WORKER, All),
+        Route::Tasks => (calls::LIST_TASKS, ByHandler),
+        Route::Task(name) => (calls::GET_TASK, One(name)),
+        Route::CreateTask => (calls::CREATE_TASK, ByHandler),
+        Route::DeleteTask(name) => (calls::DELETE_TASK, One(name)),
+        Route::UpdateTask(name) => (calls::UPDATE_TASK, One(name)),
+        Route::ReplaceTask(name) => (calls::REPLACE_TASK, One(name)),
+        Route::ExplainTask(name) => (calls::EXPLAIN_TASK, One(name)),
+        Route::ReleaseTask(name) => (calls::RELEASE_TASK, One(name)),
+        Route::TerraformState(name) => (calls::GET_TERRAFORM_STATE, One(name)),
+        Route::DecideState(name) => (calls::DECIDE_TERRAFORM_STATE, One(name)),
+        Route::PlanDestruction(name) => (calls::PLAN_TASK_DESTRUCTION, One(name)),
+        Route::Runs => (calls::LIST_RUNS, ByHandler),
+        Route::Run(_) => (calls::GET_RUN, ByHandler),
+        Route::CancelRun(_) => (calls::CANCEL_RUN, ByHandler),
+        Route::RunLog(_) => (calls::READ_LOG, ByHandler),
+        Route::Events => (calls::FOLLOW_RUNS, ByHandler),
+        Route::Audit => (calls::LIST_AUDIT_RECORDS, All),
+    };
+    Requirement::Role(cts_rpc::access::role(call), tasks)
 }
