@@ -9,7 +9,7 @@ use cts_proto::json::KnownState;
 use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::body::BodyError;
 use crate::json;
 use crate::model::{

@@ -1,6 +1,6 @@
 //! Calls about runs, and the stream of their events.
 
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;

@@ -1,6 +1,6 @@
 //! Questions about tasks.
 
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_core::{TaskDraft, TaskStatus};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;

@@ -1,6 +1,6 @@
 //! Texts for callers who may see only some tasks (docs/access.md#roles).
 
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::run::v1::{Run, RunStatus};
 use cts_proto::task::v1::{Explanation, ObstacleKind};
 

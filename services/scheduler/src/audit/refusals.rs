@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cts_access::RefusalSink;
 use cts_core::Chain;
-use cts_core::access::AuditRecord;
+use cts_core::callers::AuditRecord;
 use cts_store::Store;
 
 /// Stores batches of refused calls.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::access::{AuditAction, AuditOutcome, AuditRecord, Caller, CallerKind, Role};
+use cts_core::callers::{AuditAction, AuditOutcome, AuditRecord, Caller, CallerKind, Role};
 use cts_core::runs::RunKind;
 use cts_core::{Creation, WorkerId};
 

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cts_access::{Authenticator, Denied, Issuers, Principal, bearer};
-use cts_core::access::{CallerKind, ServiceRoles, TaskPatterns};
+use cts_core::callers::{CallerKind, ServiceRoles, TaskPatterns};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_tls::PeerCertificate;
 use http::HeaderMap;

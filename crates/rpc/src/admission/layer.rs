@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use cts_access::bearer;
-use cts_core::access::{Caller, CallerKind};
+use cts_core::callers::{Caller, CallerKind};
 use cts_listen::WarnThrottle;
 use futures::future::{BoxFuture, Either};
 use http::{HeaderMap, Request, Response};

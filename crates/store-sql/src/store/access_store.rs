@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::access::AuditRecord;
+use cts_core::callers::AuditRecord;
 use cts_store::{AccessStore, NewStoredToken, StoreError, StoredRecord, StoredToken};
 
 use super::{SqlStore, change, read, transaction};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cts_core::access::ServiceRoles;
+use cts_core::callers::ServiceRoles;
 use cts_tls::PeerCertificate;
 use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cts_access::{RefusalSink, Refusals};
-use cts_core::access::{AuditRecord, Caller, CallerKind};
-use cts_rpc::access::{AccessRules, CALLER_METADATA, CallContext, METHODS, Rule};
+use cts_core::callers::{AuditRecord, Caller, CallerKind};
+use cts_rpc::admission::{AccessRules, CALLER_METADATA, CallContext, METHODS, Rule};
 use cts_rpc::{ClientTls, memory_transport};
 use parking_lot::Mutex;
 use tonic::Code;
 use tonic::transport::Channel;
 
-use crate::access_stage::{
+use crate::admission_stage::{
     ACQUIRE, CREATE, DOMAIN, Documented, HEALTH, LIST, Stage, allows, call, documented, endpoints,
     named,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_access::{TokenEntry, TokenHash, TokenTable};
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_core::{Chain, Outage};
 use cts_store::{Store, StoredToken};
 use tokio::sync::watch;

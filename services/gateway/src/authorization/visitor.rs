@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cts_access::Principal;
-use cts_core::access::{Caller, Role, TaskPatterns};
+use cts_core::callers::{Caller, Role, TaskPatterns};
 
 use crate::problem::Problem;
 

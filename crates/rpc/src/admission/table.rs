@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cts_core::access::{Role, ServiceRole, ServiceRoles};
+use cts_core::callers::{Role, ServiceRole, ServiceRoles};
 use cts_proto::calls::{self, CALLS, Callers};
 
 /// A method and its rule.

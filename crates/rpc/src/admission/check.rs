@@ -1,7 +1,7 @@
 //! The rules of a listener.
 
 use cts_access::{Authenticator, Principal, Refusals};
-use cts_core::access::{Role, ServiceRole};
+use cts_core::callers::{Role, ServiceRole};
 use cts_listen::Browsers;
 use tonic::Status;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use cts_listen::{ClientLimit, ClientLimiter};
-use cts_rpc::access::{AccessRules, CallContext};
+use cts_rpc::admission::{AccessRules, CallContext};
 use cts_rpc::{Address, ClientTls, Endpoints, ServerTls, connect_tls};
 use cts_testkit::Authority;
 use cts_tls::{Authorities, ClientFiles};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use chrono::DateTime;
 use cts_access::{Authenticator, Issuers, NewToken, TokenEntry, TokenTable};
 use cts_core::SystemClock;
-use cts_core::access::{Caller, CallerKind, Role, TaskPatterns};
-use cts_rpc::access::{AccessRules, CALLER_METADATA, CallContext};
+use cts_core::callers::{Caller, CallerKind, Role, TaskPatterns};
+use cts_rpc::admission::{AccessRules, CALLER_METADATA, CallContext};
 use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
 use tonic::{Code, Status};
 
-use crate::access_stage::{
+use crate::admission_stage::{
     ACQUIRE, CREATE, Documented, HEALTH, LIST, REFLECTION, Stage, WATCH_HEALTH, allows, call,
     documented, named,
 };

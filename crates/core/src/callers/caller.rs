@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::access::roles::UnknownWord;
+use crate::callers::roles::UnknownWord;
 use crate::words::excerpt::excerpt;
 
 /// Maximum stored bytes of a name.

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use cts_access::{Denied, RefusalSink, Refusals};
-use cts_core::access::{AuditRecord, Caller};
+use cts_core::callers::{AuditRecord, Caller};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{RecordRefusalsRequest, Refusal};
 use cts_rpc::CallFailure;
-use cts_rpc::access::CallContext;
+use cts_rpc::admission::CallContext;
 use http::{Method, Uri};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use cts_core::access::{Caller, CallerKind};
+use cts_core::callers::{Caller, CallerKind};
 use cts_proto::access::v1 as proto;
 use prost::Message as _;
 use tonic::metadata::{BinaryMetadataValue, MetadataValue};

@@ -1,6 +1,6 @@
 //! The role and the tasks that each route needs (docs/access.md#roles).
 
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use cts_proto::calls;
 
 use super::visitor::Visitor;
@@ -85,5 +85,5 @@ pub(super) fn requirement(route: &Route) -> Requirement<'_> {
         Route::Events => (calls::FOLLOW_RUNS, ByHandler),
         Route::Audit => (calls::LIST_AUDIT_RECORDS, All),
     };
-    Requirement::Role(cts_rpc::access::role(call), tasks)
+    Requirement::Role(cts_rpc::admission::role(call), tasks)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cts_core::access::{AuditAction, AuditOutcome, AuditRecord};
+use cts_core::callers::{AuditAction, AuditOutcome, AuditRecord};
 use cts_core::{Chain, RunTrace};
-use cts_rpc::access::CallContext;
+use cts_rpc::admission::CallContext;
 use cts_store::Store;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::access::caller::Caller;
-use crate::access::roles::UnknownWord;
+use crate::callers::caller::Caller;
+use crate::callers::roles::UnknownWord;
 use crate::engine::hidden::{HIDDEN, is_secret_name, without_secrets};
 use crate::words::excerpt::excerpt;
 use crate::words::trace::RunTrace;
@@ -202,7 +202,7 @@ impl AuditOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::caller::CallerKind;
+    use crate::callers::caller::CallerKind;
 
     #[test]
     fn arguments_hide_secrets_and_stay_short() {

@@ -1,6 +1,6 @@
 //! Tokens and audit records.
 
-use cts_core::access::{AuditOutcome, AuditRecord, Caller};
+use cts_core::callers::{AuditOutcome, AuditRecord, Caller};
 
 use crate::access_store::{StoredRecord, StoredToken};
 use crate::error::StoreError;

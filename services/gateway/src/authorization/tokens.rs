@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_access::{TokenEntry, TokenHash, TokenTable};
 use cts_core::Backoff;
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{FollowTokensRequest, FollowTokensResponse, Token};
 use cts_proto::time::timestamp_from_wire;
