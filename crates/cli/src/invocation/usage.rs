@@ -2,14 +2,14 @@
 
 mod listing;
 
-use super::SHELL_FILES;
+use super::definitions::{Definitions, Leaf};
+use super::invoked_as::InvokedAs;
+use crate::answer::Answer;
 use crate::exit_code::EXIT_USAGE;
-use crate::invocation::answer::Answer;
-use crate::invocation::definitions::{Definitions, Leaf};
-use crate::invocation::invoked_as::InvokedAs;
+use crate::original::{NAME, SHELL_FILES};
 
 /// Usage of the program, of a group of commands, or of a command.
-pub(crate) fn page(definitions: &Definitions, leaf: &Leaf<'_>) -> String {
+pub(super) fn page(definitions: &Definitions, leaf: &Leaf<'_>) -> String {
     match leaf.path() {
         [] => program(definitions, leaf),
         _ if !leaf.is_group() => command(leaf),
@@ -28,7 +28,7 @@ fn program(definitions: &Definitions, root: &Leaf<'_>) -> String {
     format!(
         "Usage CLI: {} <command> [-help] [options]\n\n\
          Commands:\n\n{commands}\nOptions of start:\n\n{}",
-        super::NAME,
+        NAME,
         listing::options(&start, &SHELL_FILES)
     )
 }
@@ -38,7 +38,7 @@ fn command(leaf: &Leaf<'_>) -> String {
     let example = leaf.command().get_after_help().map(ToString::to_string);
     let example = example.map_or_else(String::new, |text| {
         let ours = format!("{} task", InvokedAs::Ours.name());
-        let text = text.replace(&ours, &format!("{} task", super::NAME));
+        let text = text.replace(&ours, &format!("{} task", NAME));
         format!("\n{}\n", text.trim_end())
     });
     let (usage, arguments) = match leaf.path() {
@@ -55,7 +55,7 @@ fn command(leaf: &Leaf<'_>) -> String {
 }
 
 /// The parser's line and the usage on standard output, and `headline` on standard error.
-pub(crate) fn complaint(
+pub(super) fn complaint(
     definitions: &Definitions,
     leaf: &Leaf<'_>,
     headline: String,

@@ -10,10 +10,10 @@ use std::ffi::{OsStr, OsString};
 use cts_runtime::ProcessEnv;
 
 use self::line::Line;
-use super::{SHELL_FILES, TOKEN_FILE};
-use crate::invocation::answer::Answer;
+use crate::answer::Answer;
 use crate::invocation::definitions::{Definitions, Leaf, is_boolean};
 use crate::invocation::invoked_as::InvokedAs;
+use crate::original::{SHELL_FILES, TOKEN_FILE};
 use crate::task_names::{TaskState, task_names};
 
 /// Options that have no command, besides those for the files of shells.
