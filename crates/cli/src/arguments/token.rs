@@ -8,7 +8,7 @@ use cts_core::callers::Role;
 use cts_core::go::parse_duration;
 
 use super::options::{OutputOption, path};
-use super::stores::StorePlace;
+use super::store_place::StorePlace;
 use super::table_width::WideOption;
 
 /// `cts token`.
