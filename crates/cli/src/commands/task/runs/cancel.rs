@@ -5,14 +5,15 @@ use cts_proto::json::Word as _;
 use cts_proto::run::v1::{RunKind, RunStatus};
 use serde_json::json;
 
-use super::prompt::ask;
+use super::failure::{failed, unknown};
 use super::run_id::{is_beginning, only};
-use super::runs::{failed, summary, unknown};
-use super::session::{ExitStatus, Session, pause};
-use super::time_text::with_local_times;
+use super::summary::summary;
 use crate::arguments::{Cancel, Output};
+use crate::commands::task::prompt::ask;
+use crate::commands::task::session::{ExitStatus, Session, pause};
+use crate::commands::task::time_text::with_local_times;
 
-pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
+pub(crate) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
     let Cancel { query, id, .. } = options;
     let client = session.client(&query.client)?;
     if options.force && !options.auto_approve && !is_approved(session, id).await? {

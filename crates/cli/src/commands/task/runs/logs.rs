@@ -3,10 +3,10 @@
 use cts_api_client::{ApiClient, CallError, Run, RunQuery};
 use serde_json::json;
 
+use super::failure::{failed, unknown};
 use super::run_id::run_id;
-use super::runs::{failed, unknown};
-use super::session::{ExitStatus, Session, pause};
 use crate::arguments::{Output, QueryOptions, TaskLogs};
+use crate::commands::task::session::{ExitStatus, Session, pause};
 
 /// Times that a log is followed again without a new line before the rest of it is given up.
 const TRIES: u32 = 10;
@@ -15,7 +15,7 @@ const TRIES: u32 = 10;
 const NEWEST: u32 = 100;
 
 /// Runs `cts runs logs`.
-pub(super) async fn of_run(
+pub(crate) async fn of_run(
     session: &mut Session<'_>,
     query: &QueryOptions,
     follow: bool,
@@ -27,7 +27,7 @@ pub(super) async fn of_run(
 }
 
 /// Runs `cts task logs`.
-pub(super) async fn of_task(
+pub(crate) async fn of_task(
     session: &mut Session<'_>,
     options: &TaskLogs,
 ) -> Result<(), ExitStatus> {

@@ -2,10 +2,10 @@
 
 use cts_api_client::{ApiClient, CallError, Run, RunQuery};
 
-use super::runs::{failed, unknown};
-use super::session::{ExitStatus, Session};
-use super::table::{RUN_ID_SHOWN, short_id};
+use super::failure::{failed, unknown};
 use crate::arguments::TableWidth;
+use crate::commands::task::session::{ExitStatus, Session};
+use crate::commands::task::table::{RUN_ID_SHOWN, short_id};
 
 /// Characters of a whole id.
 const WHOLE: usize = 36;
@@ -17,11 +17,11 @@ const NEWEST: u32 = 1000;
 const NAMED: usize = 10;
 
 /// The runs whose beginnings are looked for: ids of a table are as short as these allow.
-pub(super) struct ShownIds(Vec<String>);
+pub(crate) struct ShownIds(Vec<String>);
 
 impl ShownIds {
     /// Reads the runs if ids are shortened. Without an answer, ids stay whole.
-    pub(super) async fn fetch(client: &ApiClient, width: TableWidth) -> Self {
+    pub(crate) async fn fetch(client: &ApiClient, width: TableWidth) -> Self {
         if !width.shortens() {
             return Self(Vec::new());
         }
@@ -30,7 +30,7 @@ impl ShownIds {
         Self(runs.map(|run| run.id.clone()).collect())
     }
 
-    pub(super) fn short<'i>(&self, id: &'i str) -> &'i str {
+    pub(crate) fn short<'i>(&self, id: &'i str) -> &'i str {
         short_id(id, &self.0, RUN_ID_SHOWN)
     }
 }
