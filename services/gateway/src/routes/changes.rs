@@ -17,7 +17,8 @@ use crate::model::{
     ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
 use crate::options::LocalTime;
-use crate::problem::{Change, Family, Problem};
+use crate::problem::declined::Change;
+use crate::problem::{Family, Problem};
 use crate::request::parameters;
 use crate::request::release_body;
 use crate::request::run_mode::RunMode;

@@ -10,8 +10,9 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::call::{CALL_LIMIT, CallError, ask, present};
 use super::on_behalf::OnBehalf;
-use super::{CALL_LIMIT, CallError, ask, present, visible};
+use super::visible;
 use crate::request::parameters::{RunIncludes, RunsQuery};
 
 /// The answer if the called scheduler does not support cancelling runs.

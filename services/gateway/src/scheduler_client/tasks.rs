@@ -9,8 +9,9 @@ use prost::Message;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::call::{CALL_LIMIT, CallError, ask, present};
 use super::state_list::StateChanges;
-use super::{CALL_LIMIT, CallError, ask, present, visible};
+use super::visible;
 
 /// A task as the scheduler has it.
 #[derive(Debug)]
