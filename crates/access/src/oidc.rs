@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::access::{CallerKind, LONGEST_NAME, Role, TaskPatterns};
+use cts_core::callers::{CallerKind, LONGEST_NAME, Role, TaskPatterns};
 use cts_core::excerpt;
 use futures::future::join_all;
 use jsonwebtoken::dangerous::insecure_decode_claims;

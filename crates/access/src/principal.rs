@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use cts_core::access::{Caller, CallerKind, Role, TaskPatterns};
+use cts_core::callers::{Caller, CallerKind, Role, TaskPatterns};
 
 /// A recognised caller, with the rights that its credential gives.
 #[derive(Debug, Clone, PartialEq, Eq)]

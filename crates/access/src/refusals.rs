@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::access::{AuditAction, AuditOutcome, AuditRecord, Caller};
+use cts_core::callers::{AuditAction, AuditOutcome, AuditRecord, Caller};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use cts_core::access::{CallerKind, Role, TaskPatterns};
+use cts_core::callers::{CallerKind, Role, TaskPatterns};
 use subtle::ConstantTimeEq as _;
 
 use crate::principal::Principal;

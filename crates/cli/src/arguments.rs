@@ -9,6 +9,7 @@ mod health;
 mod options;
 mod scheduler;
 mod services;
+mod store_place;
 mod stores;
 mod table_width;
 mod task;
@@ -29,7 +30,8 @@ pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, Work
 pub use self::services::{
     Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,
 };
-pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
+pub use self::store_place::StorePlace;
+pub use self::stores::{ArchiveCommand, Migrate, StoreCommand};
 pub use self::table_width::{TableWidth, WideOption};
 pub(crate) use self::task::{
     Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, ListTasks,

@@ -2,6 +2,8 @@
 //!
 //! The script of a shell calls the program with [`VARIABLE`] in its environment and the line as arguments.
 
+pub(crate) mod original;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::sync::Arc;
@@ -11,10 +13,10 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{EnvCompleter, Shells};
 use cts_runtime::ProcessEnv;
 
+use crate::answer::Answer;
 use crate::arguments::{Arguments, Shell};
 use crate::error::CommandError;
 use crate::exit_code::EXIT_GENERAL;
-use crate::invocation::answer::Answer;
 use crate::output::print;
 use crate::task_names::{TaskState, run_ids, task_names};
 

@@ -1,7 +1,7 @@
 //! The configuration that a command line names.
 
 use cts_config::{Config, ConfigError, LoadContext, Loaded, SecurityConfig};
-use cts_core::access::ServiceRole;
+use cts_core::callers::ServiceRole;
 use cts_rpc::ServerRule;
 use cts_runtime::ProcessEnv;
 

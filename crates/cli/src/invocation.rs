@@ -7,7 +7,6 @@
 //!
 //! Everything here is a function of its arguments.
 
-pub(crate) mod answer;
 pub(crate) mod definitions;
 mod help;
 pub(crate) mod invoked_as;
@@ -16,6 +15,7 @@ mod route;
 mod start;
 #[cfg(test)]
 mod tests;
+mod usage;
 pub(crate) mod version;
 mod words;
 
@@ -23,10 +23,10 @@ use std::ffi::OsString;
 
 use clap::FromArgMatches as _;
 
-use self::answer::Answer;
 use self::definitions::{Definitions, Leaf};
 use self::invoked_as::InvokedAs;
 use self::route::Route;
+use crate::answer::Answer;
 use crate::arguments::{Arguments, Command};
 use crate::original::install::Edit;
 

@@ -8,6 +8,7 @@
 //! Read `arguments` (every command and option), then `invocation` (how words become a command), then `commands`.
 //! `original` is for the name `consul-terraform-sync` alone.
 
+mod answer;
 mod arguments;
 mod certs_error;
 mod commands;
@@ -44,10 +45,10 @@ pub use self::exit_code::*;
 pub use self::invocation::invoked_as::InvokedAs;
 pub use self::output::{print, say, say_error};
 
+use self::answer::Answer;
 use self::arguments::{Command, ConfigCommand, DumpFormat};
 use self::commands::scheduler_call::SchedulerCalls;
 use self::commands::{certs, cluster, config, health, task, workers};
-use self::invocation::answer::Answer;
 use self::invocation::{Request, version};
 
 /// Result of [`run`]: the work of a command line that is left to the composition root.
@@ -82,7 +83,7 @@ pub fn run(
     let (invoked_as, words) = InvokedAs::resolve(called, words);
     let words = words.as_slice();
     let completed = match invoked_as {
-        InvokedAs::Original => original::completion::answer(process_env),
+        InvokedAs::Original => completion::original::answer(process_env),
         InvokedAs::Ours | InvokedAs::Service { .. } => completion::answer(words, process_env),
     };
     if let Some(answer) = completed {

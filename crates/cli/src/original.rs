@@ -1,9 +1,7 @@
-//! The name `consul-terraform-sync` alone: the commands and options of cts that the original has too, its usage
-//! pages, and completion as it does it (docs/cli.md).
+//! The name `consul-terraform-sync` alone: the commands and options of cts that the original has too, and the
+//! completion that it installs in shells (docs/cli.md).
 
-pub(crate) mod completion;
 pub(crate) mod install;
-pub(crate) mod usage;
 
 use clap::Command;
 
@@ -11,7 +9,7 @@ use clap::Command;
 pub(crate) const NAME: &str = "consul-terraform-sync";
 
 /// An option that the original lacks: the option is accepted, but appears in no help.
-const TOKEN_FILE: &str = "token-file";
+pub(crate) const TOKEN_FILE: &str = "token-file";
 
 /// How a running instance is reached.
 const CLIENT: [&str; 8] = [
@@ -37,7 +35,7 @@ const START: [&str; 8] = [
 ];
 
 /// Options that edit the files of shells, found before the command, and their help.
-const SHELL_FILES: [(&str, &str); 2] = [
+pub(crate) const SHELL_FILES: [(&str, &str); 2] = [
     (
         "autocomplete-install",
         "Make the shells of this user complete commands, options and names of tasks",
@@ -99,7 +97,7 @@ pub(crate) fn ignores_arguments(path: &[&str]) -> bool {
 
 /// Default of an option, as the help shows it; empty without one. For options that can also come from the environment,
 /// so that clap has no default for them.
-fn default(option: &str) -> &'static str {
+pub(crate) fn default(option: &str) -> &'static str {
     match option {
         "http-addr" => "http://localhost:8558",
         "port" => "8558",

@@ -12,7 +12,7 @@
 //! has separate types for the wire.
 #![warn(missing_docs)]
 
-pub mod access;
+pub mod callers;
 mod engine;
 pub mod lease;
 mod outage;

@@ -1,8 +1,10 @@
-//! Messages, clients and servers generated from `proto/`, and the form of messages in the REST API ([`json`]).
+//! Messages, clients and servers generated from `proto/`, the form of messages in the REST API ([`json`]), and
+//! the permitted callers of each call ([`calls`]).
 //!
 //! The generated files are committed, so that a build needs neither `protoc` nor `buf`. The test
 //! `generated` writes them anew from `proto/` and fails if they were not up to date.
 
+pub mod calls;
 pub mod json;
 pub mod time;
 mod time_text;

@@ -11,7 +11,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use crate::access::ConnectedPeer;
+use crate::admission::ConnectedPeer;
 
 /// Gives each call a permit until its answer has ended; no limit without a limiter.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tonic::transport::server::Connected;
 
-use crate::access::ConnectedPeer;
+use crate::admission::ConnectedPeer;
 
 /// Length of the bytes with which every client of HTTP/2 begins. After them the client is probed for signs of
 /// life.

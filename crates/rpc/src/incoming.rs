@@ -15,7 +15,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected as _;
 
-use crate::access::{ConnectedPeer, Identified};
+use crate::admission::{ConnectedPeer, Identified};
 use crate::connection::Connection;
 
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);

@@ -6,8 +6,8 @@
 //! [`Endpoints`] for a server, and with [`Peers`] or [`memory_transport`] for a client.
 #![warn(missing_docs)]
 
-pub mod access;
 mod address;
+pub mod admission;
 mod call_failure;
 mod call_limit;
 mod chunk;

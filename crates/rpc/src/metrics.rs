@@ -15,7 +15,7 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::{Layer, Service};
 
-use crate::access::METHODS;
+use crate::admission;
 
 /// The label of methods that are not in the table.
 const OTHER_METHODS: &str = "_OTHER";
@@ -83,9 +83,7 @@ fn refusal(reason: &'static str) -> [KeyValue; 2] {
 
 /// The path of a method in the table: a label has no other values.
 fn known(path: &str) -> &'static str {
-    let found = METHODS.binary_search_by(|method| method.path.cmp(path));
-    let found = found.ok().and_then(|index| METHODS.get(index));
-    found.map_or(OTHER_METHODS, |method| {
+    admission::method(path).map_or(OTHER_METHODS, |method| {
         method.path.strip_prefix('/').unwrap_or(method.path)
     })
 }
@@ -183,6 +181,7 @@ fn code(answer: &Response<Body>) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::METHODS;
 
     #[test]
     fn only_methods_of_the_table_are_labels() {

@@ -20,7 +20,7 @@ use tonic::transport::server::Connected;
 use tonic_health::server::HealthReporter;
 use tower::Service;
 
-use crate::access::{AccessLayer, AccessRules, ConnectedPeer};
+use crate::admission::{AccessLayer, AccessRules, ConnectedPeer};
 use crate::call_limit::CallLimitLayer;
 use crate::connection::Connection;
 use crate::health::{HealthSwitch, set_all};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_store::Store;
 
-pub mod access;
+pub mod access_store;
 pub mod accompanied;
 pub mod applied_inputs;
 pub mod archives;

@@ -115,7 +115,7 @@ macro_rules! store_suite {
                 a_requested_run_that_no_worker_can_begin_leaves_no_request_and_no_draft,
                 a_check_that_no_worker_can_begin_has_failed,
             }
-            access {
+            access_store {
                 a_change_and_its_record_are_one,
                 every_change_of_a_caller_is_recorded,
                 runs_and_events_name_who_asked_for_them,

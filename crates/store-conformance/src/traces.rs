@@ -1,13 +1,13 @@
 //! Behaviours of the traces of runs.
 
 use chrono::DateTime;
-use cts_core::access::{AuditAction, AuditRecord};
+use cts_core::callers::{AuditAction, AuditRecord};
 use cts_core::runs::{EnqueueDecision, RunKind};
 use cts_core::{RunTrace, SpanId, TraceContext, TraceId};
 use cts_store::{EnqueueRequest, TaskChange};
 
 use super::Fixture;
-use super::access::call;
+use super::access_store::call;
 use super::scene::{Scene, task};
 
 fn span(number: u64) -> TraceContext {

@@ -11,7 +11,7 @@ use cts_core::{Digest, Requirement};
 use futures::TryStreamExt as _;
 
 use super::Fixture;
-use super::access;
+use super::access_store;
 use super::configurations::configuration;
 use super::details::details;
 use super::remote_runs::remote_run;
@@ -96,7 +96,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs[7].file_settings.retry_failed = false;
     specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
-    access::filled(&scene).await;
+    access_store::filled(&scene).await;
 
     // A failed run with a retry that waits, and texts that are hard to store.
     let lease = scene.leased("été", "{\"null\":\"\\u0000\"}").await;

@@ -1,6 +1,6 @@
 //! The store over a database: each method makes one call.
 
-mod access;
+mod access_store;
 mod calls;
 mod configurations;
 mod facts;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::access::AuditRecord;
+use cts_core::callers::AuditRecord;
 use cts_core::{CallBegun, Clock, JournalPart, LeaderEpoch};
 use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
 use opentelemetry::metrics::Meter;

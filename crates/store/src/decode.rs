@@ -1,6 +1,6 @@
 //! Values from rows with the columns of their tables, for any database. For implementations.
 
-mod access;
+mod access_store;
 mod states;
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use cts_core::{
     RunInput, WorkerId, WorkerRecord,
 };
 
-pub use self::access::{audit_record, stored_token};
+pub use self::access_store::{audit_record, stored_token};
 use self::states::leased_state;
 pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
 use crate::cluster::WorkerState;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::access::AuditRecord;
+use cts_core::callers::AuditRecord;
 use cts_core::runs::AttemptRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use cts_access::{Authenticator, bearer};
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use http::{HeaderMap, StatusCode};
 
 /// Credentials that `/metrics` needs. Health checks need none: they tell nothing but whether a service is ready.

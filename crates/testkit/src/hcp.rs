@@ -2,11 +2,11 @@
 //!
 //! Start with [`HcpServer`]. Everything is in memory; runs have their files in a directory that ends with the server.
 
-mod access;
 mod answer;
 mod api;
 mod archive;
 mod call;
+mod client_view;
 mod control;
 mod engine;
 mod faults;
@@ -29,7 +29,7 @@ use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
 
-pub use access::{HcpAccess, HcpApi, STUB_NAME};
+pub use client_view::{HcpAccess, HcpApi, STUB_NAME};
 pub use faults::{Fault, HcpRequest};
 pub use inspection::{RunRecord, VariableRecord};
 pub use model::{Policy, Right};

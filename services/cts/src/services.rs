@@ -1,6 +1,5 @@
 //! How the services are put together: all in one process, or each alone.
 
-pub(crate) mod access;
 mod certificates;
 pub(crate) mod client_limits;
 pub(crate) mod connections;
@@ -13,6 +12,7 @@ pub(crate) mod lock;
 pub(crate) mod own_certificate;
 pub(crate) mod registration;
 pub(crate) mod reload;
+pub(crate) mod security_settings;
 pub(crate) mod settings;
 pub(crate) mod single;
 pub(crate) mod telemetry;

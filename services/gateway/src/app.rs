@@ -22,8 +22,8 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
-use crate::access::visitor::Visitor;
-use crate::access::{Access, RequestSummary};
+use crate::authorization::visitor::Visitor;
+use crate::authorization::{Access, RequestSummary};
 use crate::body::{self, BODIES, BodyLimit};
 use crate::metrics::{self, Metrics};
 use crate::options::{Deps, LocalTime, Mode, Options};

@@ -7,11 +7,11 @@
 //! the scheduler has sent.
 //!
 //! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `server` and `transport` (HTTP, TLS,
-//! limits), `route` (method and path), `access` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
+//! limits), `route` (method and path), `authorization` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
 //! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
 
-mod access;
 mod app;
+mod authorization;
 mod body;
 mod json;
 mod metrics;

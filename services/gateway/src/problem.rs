@@ -25,10 +25,8 @@ use crate::request_id::RequestId;
 use crate::route::MissingEndpoint;
 use crate::scheduler_client::{CallError, NO_SCHEDULER, chain};
 
-mod declined;
+pub(crate) mod declined;
 mod lookups;
-
-pub(crate) use declined::Change;
 
 /// Seconds after which a retry may succeed.
 pub(crate) const RETRY_AFTER: &str = "5";

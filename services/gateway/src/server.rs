@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::access::Access;
 use crate::app;
+use crate::authorization::Access;
 use crate::options::{Deps, Options};
 use crate::transport::browsers::Listened;
 use crate::transport::connection::{Peer, Protocol, Times, serve_connection};

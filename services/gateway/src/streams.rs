@@ -15,7 +15,7 @@ use std::future::pending;
 
 use cts_listen::ClientPermit;
 
-use crate::access::credential::Credential;
+use crate::authorization::credential::Credential;
 use crate::transport::activity::{Answering, Endless};
 use crate::transport::connection::Connection;
 

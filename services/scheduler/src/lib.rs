@@ -12,11 +12,11 @@
 //! * `tasks`: creating, changing and deleting tasks;
 //! * `configuration`: which task blocks are in force;
 //! * `grpc`: the services that others call;
-//! * `access`: tokens, and the records of calls;
+//! * `audit`: the records of calls; `tokens`: the tokens that change while the scheduler runs;
 //! * `notifier`: hints that something has changed, in this process and between replicas;
 //! * `explain`: why a task ran, or waits.
 
-mod access;
+mod audit;
 mod change_times;
 mod check_pass;
 mod cluster_numbers;
@@ -38,11 +38,11 @@ mod scheduler;
 mod status;
 mod tasks;
 mod term;
+mod tokens;
 mod unschedulable;
 mod watch;
 mod wire;
 
-pub use access::tokens::Tokens;
 pub use configuration::FileTasks;
 pub use identities::{Identities, RandomIdentities};
 pub use mode::Mode;
@@ -52,3 +52,4 @@ pub use tasks::disabled_checks::DisabledChecks;
 pub use tasks::modules::{Modules, NamedBy};
 pub use tasks::reader::TaskReader;
 pub use tasks::run_requests::RunRequests;
+pub use tokens::Tokens;

@@ -22,9 +22,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::access::refusals::IntoStore;
-use crate::access::tokens::Tokens;
-use crate::access::{audit_file, retention};
+use crate::audit::refusals::IntoStore;
+use crate::audit::{audit_file, retention};
 use crate::check_pass::CheckPass;
 use crate::configuration;
 use crate::configuration::compatibility;
@@ -55,6 +54,7 @@ use crate::tasks::module_again::ModuleAgain;
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
+use crate::tokens::Tokens;
 use crate::unschedulable::Unschedulable;
 
 /// One replica of the scheduler. Its services can be served before it runs.

@@ -4,7 +4,7 @@ mod audit;
 
 use chrono::TimeDelta;
 use cts_core::WorkerId;
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_core::runs::{ERRORS_BYTES, RunDetails, RunStatus, shortened};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;

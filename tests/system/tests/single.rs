@@ -2,7 +2,7 @@
 //! run once.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod access;
+mod authentication;
 mod disabled_tasks;
 mod embedded;
 mod engine;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use serde_json::{Map, Value};
 
 /// Claims whose text is a list with blanks (RFC 6749, RFC 8693).

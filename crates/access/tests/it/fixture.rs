@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_access::{Authenticator, Denied, IssuerSettings, Issuers, Principal, TokenTable};
 use cts_core::Clock as _;
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use cts_testkit::{IssuerDocument, ManualClock, OidcIssuer, SigningKey, SigningKeyKind};
 use serde_json::{Value, json};
 use tokio::sync::watch;

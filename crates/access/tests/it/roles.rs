@@ -1,7 +1,7 @@
 //! The role and the name of a user.
 
 use cts_access::IssuerSettings;
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use cts_testkit::OidcIssuer;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cts_access::Denied;
 use cts_core::Clock as _;
-use cts_core::access::{CallerKind, Role};
+use cts_core::callers::{CallerKind, Role};
 use cts_testkit::{IssuerDocument, OidcIssuer, SigningKey, SigningKeyKind, hmac_token};
 use serde_json::{Value, json};
 

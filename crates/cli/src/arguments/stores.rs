@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::options::{Configuration, OutputOption};
+use super::store_place::StorePlace;
 use super::table_width::WideOption;
 use super::token::TokenCommand;
 
@@ -71,16 +72,4 @@ pub enum ArchiveCommand {
         #[command(flatten)]
         output: OutputOption,
     },
-}
-
-/// Which store is read.
-#[derive(Debug, Args)]
-pub struct StorePlace {
-    /// Names the store.
-    #[command(flatten)]
-    pub configuration: Configuration,
-    /// Store to read: sqlite:PATH of a cts.db, or postgres://… Default: that of the configuration, or
-    /// `CTS_DATABASE_URL`, or the URL in the file that `CTS_DATABASE_URL_FILE` names.
-    #[arg(long, value_name = "STORE")]
-    pub store: Option<String>,
 }

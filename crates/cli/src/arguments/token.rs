@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use cts_core::go::parse_duration;
 
 use super::options::{OutputOption, path};
-use super::stores::StorePlace;
+use super::store_place::StorePlace;
 use super::table_width::WideOption;
 
 /// `cts token`.
@@ -70,7 +70,7 @@ pub struct CreateToken {
 
 fn role(text: &str) -> Result<Role, String> {
     text.parse()
-        .map_err(|error: cts_core::access::UnknownRole| error.to_string())
+        .map_err(|error: cts_core::callers::UnknownRole| error.to_string())
 }
 
 fn token_name(text: &str) -> Result<String, String> {

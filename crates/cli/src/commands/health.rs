@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_api_client::{ApiClient, ClientSettings};
 use cts_config::{SecurityConfig, ServicesConfig};
 use cts_core::Chain;
-use cts_core::access::ServiceRole;
+use cts_core::callers::ServiceRole;
 use cts_rpc::{
     Address, CallFailure, ClientTls, ClientTlsFiles, IdentityFiles, connect, connect_tls, serves,
 };

@@ -4,9 +4,7 @@
 //! (docs/cli.md#cts-task). All other commands exist only in cts: standard output has only their result, standard error
 //! everything else.
 
-mod attempts;
 mod audit;
-mod cancel;
 mod create;
 mod delete;
 mod differences;
@@ -16,12 +14,10 @@ mod events;
 mod explain;
 mod import;
 mod list;
-mod logs;
 mod members;
 mod prompt;
 mod release;
 mod replace;
-mod run_id;
 mod run_now;
 mod runs;
 mod session;
@@ -74,9 +70,9 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
             RunsCommand::List(options) => runs::list(&mut session, options).await,
             RunsCommand::Show { query, id } => runs::show(&mut session, &query, &id).await,
             RunsCommand::Logs { query, follow, id } => {
-                logs::of_run(&mut session, &query, follow, &id).await
+                runs::logs::of_run(&mut session, &query, follow, &id).await
             }
-            RunsCommand::Cancel(options) => cancel::run(&mut session, &options).await,
+            RunsCommand::Cancel(options) => runs::cancel::run(&mut session, &options).await,
         },
     )
     .await
@@ -192,7 +188,7 @@ async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), Exi
         TaskCommand::List(options) => list::run(session, &options).await,
         TaskCommand::Show(task) => show::run(session, &task).await,
         TaskCommand::Explain(task) => explain::run(session, &task).await,
-        TaskCommand::Logs(options) => logs::of_task(session, &options).await,
+        TaskCommand::Logs(options) => runs::logs::of_task(session, &options).await,
         TaskCommand::Events(task) => events::run(session, &task).await,
         TaskCommand::Release(task) => release::run(session, &task).await,
         TaskCommand::State(options) => state::run(session, &options).await,

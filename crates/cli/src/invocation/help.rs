@@ -5,13 +5,13 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
-use super::answer::Answer;
 use super::definitions::{Definitions, Leaf};
 use super::invoked_as::InvokedAs;
 use super::nearest::nearest;
+use super::usage;
 use super::words::OptionError;
+use crate::answer::Answer;
 use crate::exit_code::{EXIT_MISSING, EXIT_USAGE};
-use crate::original::usage;
 
 /// Help for the program, a group of commands or a command.
 pub(super) fn page(definitions: &Definitions, path: &[&str]) -> String {

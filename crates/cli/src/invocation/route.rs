@@ -2,10 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::answer::Answer;
 use super::definitions::Definitions;
 use super::help;
 use super::invoked_as::InvokedAs;
+use crate::answer::Answer;
 use crate::exit_code::{EXIT_GROUP, EXIT_UNKNOWN_COMMAND};
 use crate::original::install::Edit;
 

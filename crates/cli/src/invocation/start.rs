@@ -1,8 +1,8 @@
 //! Messages of `start` before it begins (docs/cli.md#start).
 
-use super::answer::Answer;
 use super::definitions::Definitions;
 use super::help;
+use crate::answer::Answer;
 use crate::arguments::{Command, ServiceCommand};
 use crate::error::CommandError;
 use crate::exit_code::EXIT_MISSING;

@@ -13,8 +13,8 @@ use cts_runtime::ProcessEnv;
 use nix::unistd::{User, getuid};
 
 use super::NAME;
+use crate::answer::Answer;
 use crate::exit_code::EXIT_GROUP;
-use crate::invocation::answer::Answer;
 
 /// Change of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use cts_core::{Condition, TaskDraft, TaskSpec};
 
 use super::{Sandbox, assert_each, assert_problem, assert_problems, config, task_with};

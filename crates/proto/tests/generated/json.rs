@@ -1,68 +1,19 @@
 //! Serde's attributes of the messages that are answers of the REST API, from the options in
 //! `proto/cts/json/v1/options.proto` (`src/json.rs` has the helpers).
 
-use prost_types::{FileDescriptorProto, FileDescriptorSet};
 use protox::prost_reflect::{
-    Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value,
+    Cardinality, DescriptorPool, FieldDescriptor, Kind, MessageDescriptor,
 };
 use tonic_prost_build::Builder;
 
-/// Files that only the generator reads.
-const OPTIONS: [&str; 2] = [
-    "cts/json/v1/options.proto",
-    "google/protobuf/descriptor.proto",
-];
-
-/// Removes the options, which `prost_types` cannot decode, and their files.
-pub(crate) fn without_options(mut files: FileDescriptorSet) -> FileDescriptorSet {
-    let is_read = |name: &str| !OPTIONS.contains(&name);
-    files.file.retain(|file| is_read(file.name()));
-    for FileDescriptorProto {
-        dependency,
-        message_type,
-        ..
-    } in &mut files.file
-    {
-        dependency.retain(|name| is_read(name));
-        for message in message_type {
-            message
-                .options
-                .take_if(|options| *options == Default::default());
-            for field in &mut message.field {
-                field
-                    .options
-                    .take_if(|options| *options == Default::default());
-            }
-        }
-    }
-    files
-}
-
-/// The value of an option; `None` if it is not set.
-fn option(pool: &DescriptorPool, options: &DynamicMessage, name: &str) -> Option<String> {
-    let extension = pool
-        .get_extension_by_name(&format!("cts.json.v1.{name}"))
-        .unwrap();
-    if !options.has_extension(&extension) {
-        return None;
-    }
-    Some(
-        match (&*options.get_extension(&extension), extension.kind()) {
-            (Value::EnumNumber(number), Kind::Enum(words)) => {
-                words.get_value(*number).unwrap().name().to_owned()
-            }
-            (Value::String(text), _) => text.clone(),
-            (value, _) => value.to_string(),
-        },
-    )
-}
+use super::options::option;
 
 /// Adds the attributes.
 pub(crate) fn with_json(mut builder: Builder, pool: &DescriptorPool) -> Builder {
     const DERIVE: &str = "#[derive(::serde::Serialize, ::serde::Deserialize)]";
     for message in pool.all_messages() {
         let name = message.full_name();
-        let Some(members) = option(pool, &message.options(), "members") else {
+        let Some(members) = option(pool, &message.options(), "cts.json.v1.members") else {
             refuse_options(pool, &message);
             continue;
         };
@@ -84,7 +35,7 @@ pub(crate) fn with_json(mut builder: Builder, pool: &DescriptorPool) -> Builder 
 fn refuse_options(pool: &DescriptorPool, message: &MessageDescriptor) {
     for field in message.fields() {
         for name in ["name", "left_out", "form"] {
-            let set = option(pool, &field.options(), name);
+            let set = option(pool, &field.options(), &format!("cts.json.v1.{name}"));
             assert_eq!(
                 set,
                 None,
@@ -97,7 +48,7 @@ fn refuse_options(pool: &DescriptorPool, message: &MessageDescriptor) {
 
 /// Arguments of the attributes of a field.
 fn arguments(pool: &DescriptorPool, field: &FieldDescriptor) -> Vec<String> {
-    let option = |name| option(pool, &field.options(), name);
+    let option = |name| option(pool, &field.options(), &format!("cts.json.v1.{name}"));
     let mut arguments = Vec::new();
     arguments.extend(option("name").map(|name| format!("rename = \"{name}\"")));
     if option("left_out").is_some_and(|set| set == "true") {

@@ -1,7 +1,9 @@
 //! Generates `src/gen` from `proto/` with a compiler in Rust and fails if that changed anything.
 //! After an edit of a `.proto` file run this test twice: the first run writes, the second passes.
 
+mod calls;
 mod json;
+mod options;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,10 +57,12 @@ fn generated_files_are_up_to_date() {
         .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .out_dir(fresh.path());
-    let mut descriptors = json::without_options(compiler.file_descriptor_set());
-    json::with_json(builder, &compiler.descriptor_pool())
+    let mut descriptors = options::without_options(compiler.file_descriptor_set());
+    let pool = compiler.descriptor_pool();
+    json::with_json(builder, &pool)
         .compile_fds(descriptors.clone())
         .unwrap();
+    fs::write(fresh.path().join("calls.rs"), calls::table(&pool)).unwrap();
     for file in &mut descriptors.file {
         file.source_code_info = None;
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cts_core::access::{ServerProof, ServiceRole, ServiceRoles};
+use cts_core::callers::{ServerProof, ServiceRole, ServiceRoles};
 use cts_tls::PeerCertificate;
 use parking_lot::Mutex;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
-mod access;
-mod access_stage;
-mod access_tokens;
+mod admission;
+mod admission_stage;
+mod admission_tokens;
 mod crowds;
 mod folder;
 mod peers;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cts_core::SystemClock;
 use cts_listen::{ClientLimit, ClientLimiter};
-use cts_rpc::access::ConnectedPeer;
+use cts_rpc::admission::ConnectedPeer;
 use cts_rpc::{Address, ClientTls, Endpoints, HealthSwitch, Peer, Peers, ProbeTimes, ServerTls};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cts_core::Chain;
-use cts_core::access::ServiceRole;
+use cts_core::callers::ServiceRole;
 use cts_rpc::{Address, ClientTls, ServerRule, ServerTls, connect_tls};
 use cts_testkit::Authority;
 
-use crate::access_stage::{DOMAIN, named};
+use crate::admission_stage::{DOMAIN, named};
 use crate::folder::Folder;
 use crate::rig::{Followed, Server, who};
 

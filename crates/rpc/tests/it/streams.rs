@@ -1,6 +1,6 @@
 //! Calls in progress that one connection may have (docs/configuration.md#limits).
 
-use cts_rpc::access::AccessRules;
+use cts_rpc::admission::AccessRules;
 use futures::future::join_all;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tonic::transport::Channel;
@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::access_stage::{DOMAIN, Stage, named};
+use crate::admission_stage::{DOMAIN, Stage, named};
 
 const SERVICE: (u32, u32) = (8192, 1 << 20);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::RunId;
-use cts_core::access::{AuditAction, AuditRecord};
+use cts_core::callers::{AuditAction, AuditRecord};
 use cts_store::cell::encoded;
 use cts_store::enqueue::stored_trace;
 use cts_store::{StoreError, StoredRecord, decode};

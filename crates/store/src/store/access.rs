@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cts_core::access::{AuditRecord, Role};
+use cts_core::callers::{AuditRecord, Role};
 
 use crate::error::StoreError;
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
 use cts_config::Config;
-use cts_core::access::ServiceRole;
+use cts_core::callers::ServiceRole;
 use cts_runtime::ProcessEnv;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};

@@ -1,6 +1,6 @@
 //! The person at this machine, for audit records.
 
-use cts_core::access::{Caller, CallerKind};
+use cts_core::callers::{Caller, CallerKind};
 use cts_runtime::ProcessEnv;
 use nix::unistd::{User, getuid};
 

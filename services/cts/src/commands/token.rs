@@ -5,7 +5,7 @@ mod new_file;
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_access::NewToken;
 use cts_cli::{CreateToken, Output, TableWidth, TokenCommand, load, local_time, print, say, table};
-use cts_core::access::{AuditAction, AuditRecord, Role, TaskPatterns};
+use cts_core::callers::{AuditAction, AuditRecord, Role, TaskPatterns};
 use cts_runtime::ProcessEnv;
 use cts_store::{NewStoredToken, Store, StoredToken};
 use secrecy::ExposeSecret as _;

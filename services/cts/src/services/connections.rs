@@ -7,9 +7,9 @@ use cts_access::{Authenticator, Issuers, TokenTable};
 use cts_cli::server_rule;
 use cts_config::{Config, SecurityConfig, ServicesConfig};
 use cts_core::Clock;
-use cts_core::access::ServiceRole;
+use cts_core::callers::ServiceRole;
 use cts_listen::ClientLimiter;
-use cts_rpc::access::AccessRules;
+use cts_rpc::admission::AccessRules;
 use cts_rpc::{
     Address, CallMetrics, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles,
     TransportRule,
@@ -20,8 +20,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::failure::Failure;
-use crate::services::access;
 use crate::services::reload::Parts;
+use crate::services::security_settings;
 
 /// Default address of schedulers.
 const SCHEDULER: &str = "127.0.0.1:8560";
@@ -113,7 +113,7 @@ impl Links {
         if !self.access.require_auth {
             return Ok(());
         }
-        let issuers = access::issuers(config)?;
+        let issuers = security_settings::issuers(config)?;
         let (table, known) = watch::channel(Arc::default());
         let clock = Arc::clone(&process_env.clock);
         self.access.authenticator = Some(Authenticator::new(known, issuers.clone(), clock));
@@ -285,7 +285,7 @@ fn access_rules(security: &SecurityConfig) -> AccessRules {
         domain: security.domain.clone(),
         authenticator: None,
         refusals: None,
-        browsers: access::browsers(security),
+        browsers: security_settings::browsers(security),
     }
 }
 

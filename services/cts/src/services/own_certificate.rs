@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cts_config::Config;
-use cts_core::access::{ServerProof, ServiceRole, ServiceRoles};
+use cts_core::callers::{ServerProof, ServiceRole, ServiceRoles};
 use cts_tls::PeerCertificate;
 
 /// Judgement about the certificate in `services.tls`.

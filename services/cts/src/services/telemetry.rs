@@ -17,10 +17,10 @@ use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::failure::Failure;
-use crate::services::access;
 use crate::services::certificates::Certificates;
 use crate::services::connections::{Socket, listen};
 use crate::services::reload::Reloads;
+use crate::services::security_settings;
 
 /// Clients of the listener: a few that scrape and some that check the health.
 const CLIENTS: ClientLimit = ClientLimit {
@@ -90,7 +90,7 @@ impl Observation {
             certificates,
             reloads,
             protected: config.protects_metrics(),
-            browsers: access::browsers(&config.security),
+            browsers: security_settings::browsers(&config.security),
             ..begun
         })
     }

@@ -37,12 +37,12 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::failure::Failure;
-use crate::services::access;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
 use crate::services::host::Host;
 use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::lock::{DirectoryLock, Use};
+use crate::services::security_settings;
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
 use crate::services::waiting::AbsentPeers;
@@ -351,8 +351,8 @@ pub(crate) fn gateway(
         limits: gateway_limits(config, process_env),
         trusted_proxies: config.gateway.trusted_proxies.clone(),
         forwarded_header: settings::forwarded_header(config),
-        browsers: access::browsers(&config.security),
-        access: access::gateway(config, process_env)?,
+        browsers: security_settings::browsers(&config.security),
+        access: security_settings::gateway(config, process_env)?,
     };
     let Schedulers { peers, cluster } = schedulers;
     let scheduler = peers.channel();

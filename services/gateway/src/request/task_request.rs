@@ -14,6 +14,8 @@ mod members;
 
 use members::TaskMembers;
 
+pub(crate) use members::SentMembers;
+
 /// A body that does not match the document. The texts are answers to clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidBody {
@@ -57,16 +59,6 @@ pub(crate) struct TaskRequest {
     pub(crate) bad_duration: Option<InvalidDuration>,
     /// The revision in the body, if the endpoint allows one.
     pub(crate) revision: Option<u64>,
-}
-
-/// The optional members of a request that answers would fill in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SentMembers {
-    pub(crate) description: bool,
-    pub(crate) providers: bool,
-    pub(crate) variables: bool,
-    pub(crate) version: bool,
-    pub(crate) module_input: bool,
 }
 
 impl TaskRequest {

@@ -9,7 +9,7 @@ use cts_proto::json::KnownState;
 use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::body::BodyError;
 use crate::json;
 use crate::model::{
@@ -17,7 +17,8 @@ use crate::model::{
     ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
 use crate::options::LocalTime;
-use crate::problem::{Change, Family, Problem};
+use crate::problem::declined::Change;
+use crate::problem::{Family, Problem};
 use crate::request::parameters;
 use crate::request::release_body;
 use crate::request::run_mode::RunMode;

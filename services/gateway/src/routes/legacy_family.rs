@@ -4,7 +4,7 @@ use axum::response::Response;
 use cts_rpc::ConversionError;
 use http::StatusCode;
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::json;
 use crate::model::{TaskStatusAnswer, TaskStatusesAnswer};
 use crate::options::LocalTime;

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::json;
 use crate::model::{ClusterAnswer, IdLast, TaskAnswer, TaskObject, TasksAnswer};
 use crate::options::LocalTime;

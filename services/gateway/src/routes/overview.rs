@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::json;
 use crate::model::AcceptedAnswer;
 use crate::problem::Problem;

@@ -1,11 +1,11 @@
 //! Cts-only endpoints about runs and about why a task runs. Their errors are the ones of the new family.
 
 use axum::response::Response;
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::run::v1::{ListRunsResponse, Run, RunStatus};
 use http::StatusCode;
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::json;
 use crate::model::{ExplanationAnswer, IdFirst, IdLast, RunAnswer};
 use crate::options::LocalTime;

@@ -4,7 +4,7 @@ use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{ListAuditRecordsRequest, ListAuditRecordsResponse};
 use tonic::transport::Channel;
 
-use super::{CALL_LIMIT, CallError, ask};
+use super::call::{CALL_LIMIT, CallError, ask};
 use crate::request::parameters::AuditQuery;
 
 /// Reads audit records; cheap to clone.

@@ -13,9 +13,9 @@ use cts_rpc::convert::{draft_to_wire, state_decision_to_wire};
 use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
 
+use super::call::{CALL_LIMIT, CallError, ask, is_lost, present};
 use super::on_behalf::OnBehalf;
 use super::tasks::KnownTask;
-use super::{CALL_LIMIT, CallError, ask, is_lost, present};
 use crate::request::run_mode::RunMode;
 
 /// A change was not made.

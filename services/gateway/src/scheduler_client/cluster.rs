@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
+use super::call::{CALL_LIMIT, CallError, NO_SCHEDULER, ask, chain};
 use super::single_flight::SingleFlight;
-use super::{CALL_LIMIT, CallError, NO_SCHEDULER, ask, chain};
 
 /// Longest wait for an answer that many requests share. Health checks do not wait longer either.
 const SHARED_CALL_LIMIT: Duration = Duration::from_millis(1500);

@@ -1,8 +1,8 @@
 //! The client for which a change is made, for the schedulers' audit records, and the span of its request.
 
 use cts_core::TraceContext;
-use cts_core::access::Caller;
-use cts_rpc::access::{CALLER_METADATA, CallContext};
+use cts_core::callers::Caller;
+use cts_rpc::admission::{CALLER_METADATA, CallContext};
 use cts_rpc::set_trace_context;
 use tonic::Request;
 

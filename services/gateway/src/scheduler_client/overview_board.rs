@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::json::{LocalTime, in_local_time};
 use cts_rpc::Paced;
 

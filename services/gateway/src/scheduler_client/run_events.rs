@@ -12,7 +12,8 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 use tonic::{Status, Streaming};
 
-use super::{CallError, RunClient};
+use super::call::CallError;
+use super::runs::RunClient;
 
 /// Number of changes that a follower may lag.
 const KEPT: usize = 4096;

@@ -1,6 +1,6 @@
 //! Calls about runs, and the stream of their events.
 
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;
@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::call::{CALL_LIMIT, CallError, ask, patterns, present};
 use super::on_behalf::OnBehalf;
-use super::{CALL_LIMIT, CallError, ask, patterns, present};
 use crate::request::parameters::{RunIncludes, RunsQuery};
 
 /// Calls the run service and the log service; cheap to clone.

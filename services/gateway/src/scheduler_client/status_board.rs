@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use cts_core::TaskStatus;
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::task::v1::TaskState;
 use cts_rpc::ConversionError;

@@ -1,6 +1,6 @@
 //! Questions about tasks.
 
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_core::{TaskDraft, TaskStatus};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -9,8 +9,8 @@ use prost::Message;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::call::{CALL_LIMIT, CallError, ask, patterns, present};
 use super::state_list::StateChanges;
-use super::{CALL_LIMIT, CallError, ask, patterns, present};
 
 /// A task as the scheduler has it.
 #[derive(Debug)]

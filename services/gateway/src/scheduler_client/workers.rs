@@ -5,8 +5,8 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use tonic::Code;
 use tonic::transport::Channel;
 
+use super::call::{CALL_LIMIT, CallError, ask};
 use super::on_behalf::OnBehalf;
-use super::{CALL_LIMIT, CallError, ask};
 
 /// Calls the worker service; cheap to clone.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use cts_rpc::CallFailure;
 use futures::StreamExt as _;
 use futures::stream::{once, unfold};
 
-use crate::access::visitor::Visitor;
+use crate::authorization::visitor::Visitor;
 use crate::problem::Problem;
 use crate::request::parameters;
 use crate::request_id::RequestId;

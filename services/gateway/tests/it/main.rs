@@ -2,9 +2,9 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod access;
 mod access_service;
 mod answers;
+mod authorization;
 mod browsers;
 mod certificates;
 mod changes;

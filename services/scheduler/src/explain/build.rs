@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_core::runs::{Occasion, RunKind, RunStatus, brief_newest_error};
 use cts_core::settings::SettingsScope;
 use cts_core::{

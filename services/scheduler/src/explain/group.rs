@@ -1,7 +1,7 @@
 //! Concurrency groups in explanations.
 
 use chrono::SecondsFormat;
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_store::RunRecord;
 
 /// Why a concurrency group is taken. A task that is not `visible` is neither named nor described.

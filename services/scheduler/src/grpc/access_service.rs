@@ -3,10 +3,10 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use cts_core::access::{AuditAction, AuditOutcome, AuditRecord};
+use cts_core::callers::{AuditAction, AuditOutcome, AuditRecord};
 use cts_proto::access::v1 as proto;
 use cts_proto::access::v1::access_service_server::AccessService;
-use cts_rpc::access::CallContext;
+use cts_rpc::admission::CallContext;
 use cts_rpc::convert;
 use cts_store::{Store, StoredToken};
 use futures::{Stream, StreamExt as _};
@@ -14,8 +14,8 @@ use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use crate::access::tokens::Tokens;
 use crate::status::OrStatus as _;
+use crate::tokens::Tokens;
 use crate::wire::audit_record_to_wire;
 
 /// Most records in one answer.

@@ -6,7 +6,7 @@
 
 use cts_core::lease::LeaseKey;
 use cts_core::{LeaseEpoch, RunId, WorkerId};
-use cts_rpc::access::lease_proof;
+use cts_rpc::admission::lease_proof;
 use cts_rpc::convert;
 use tonic::Status;
 use tonic::metadata::MetadataMap;

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::access::{AuditAction, TaskPatterns};
+use cts_core::callers::{AuditAction, TaskPatterns};
 use cts_core::runs::RunStatus;
 use cts_core::{Clock, RunId, TraceContext};
 use cts_proto::run::v1 as proto;
@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-use crate::access::recorder::{note, outcome_of, record};
+use crate::audit::recorder::{note, outcome_of, record};
 use crate::explain::{cause, waiting_for};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::queue::queue;

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::access::{AuditAction, AuditRecord};
+use cts_core::callers::{AuditAction, AuditRecord};
 use cts_core::state::StateDecision;
 use cts_core::{Clock, TaskName};
 use cts_proto::task::v1 as proto;
@@ -16,7 +16,7 @@ use tokio_stream::StreamExt as _;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-use crate::access::recorder::{note, record};
+use crate::audit::recorder::{note, record};
 use crate::explain::{Board, Changes, explain};
 use crate::grpc::task_states::{on_wire, state_to_wire};
 use crate::status::OrStatus as _;

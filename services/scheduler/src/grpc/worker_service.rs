@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::access::AuditAction;
+use cts_core::callers::AuditAction;
 use cts_core::runs::{Occasion, RunKind};
 use cts_core::settings::ClusterKey;
 use cts_core::{Chain, JournalEntry, JournalPart, WorkerId, WorkerRecord, requests_per_minute};
@@ -13,7 +13,7 @@ use cts_rpc::convert;
 use cts_store::{Store, StoreError, TaskChange};
 use tonic::{Request, Response, Status};
 
-use crate::access::recorder::{note, outcome_of, record};
+use crate::audit::recorder::{note, outcome_of, record};
 use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
 use crate::leader::settings::other_settings;

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::access::{Caller, CallerKind, Role};
+use cts_core::callers::{Caller, CallerKind, Role};
 use cts_proto::access::v1 as access;
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as task;
 use cts_proto::worker::v1 as worker;
-use cts_rpc::access::{CALLER_METADATA, CallContext};
+use cts_rpc::admission::{CALLER_METADATA, CallContext};
 use cts_scheduler::{Audit, Options};
 use cts_store::{AccessStore as _, NewStoredToken};
 use serde_json::Value;

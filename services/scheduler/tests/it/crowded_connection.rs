@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_rpc::access::AccessRules;
+use cts_rpc::admission::AccessRules;
 use cts_rpc::{ClientTls, ClientTlsFiles, Endpoints, IdentityFiles, ServerTls, TlsFiles};
 use cts_rpc::{connect_tls, convert};
 use cts_testkit::Authority;

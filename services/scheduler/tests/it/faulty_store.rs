@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cts_core::access::AuditRecord;
+use cts_core::callers::AuditRecord;
 use cts_core::lease::LeaseKey;
 use cts_core::runs::{AttemptRecord, CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};

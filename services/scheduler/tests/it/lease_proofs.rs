@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::log::v1::AppendLogRequest;
 use cts_proto::run::v1 as run;
-use cts_rpc::access::{LEASE_METADATA, with_lease_proof};
+use cts_rpc::admission::{LEASE_METADATA, with_lease_proof};
 use cts_scheduler::Options;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};

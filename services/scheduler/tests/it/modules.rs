@@ -8,7 +8,7 @@ use cts_core::{BundleReference, TaskDefinition, TaskSpec, unusable_module};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::run::v1::LeaseProof;
 use cts_proto::task::v1::{RunMode, Task};
-use cts_rpc::access::with_lease_proof;
+use cts_rpc::admission::with_lease_proof;
 use cts_scheduler::{Modules, Options};
 use cts_store::Store as _;
 use tonic::Code;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::{Content, Digest, InvalidDigest, RunInput, ThawError};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_rpc::access::with_lease_proof;
+use cts_rpc::admission::with_lease_proof;
 use moka::sync::Cache;
 use tonic::Status;
 use tonic::transport::Channel;

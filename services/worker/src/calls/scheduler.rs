@@ -17,7 +17,7 @@ use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
-use cts_rpc::access::with_lease_proof;
+use cts_rpc::admission::with_lease_proof;
 use cts_rpc::{CallFailure, ConversionError, convert};
 use cts_terraform::{OutputLine, OutputStream};
 use parking_lot::Mutex;

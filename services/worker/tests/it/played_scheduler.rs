@@ -15,7 +15,7 @@ use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::worker::v1 as worker;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
-use cts_rpc::access::lease_proof;
+use cts_rpc::admission::lease_proof;
 use cts_rpc::{Endpoints, convert};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tonic::{Code, Request};

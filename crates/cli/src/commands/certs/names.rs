@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use cts_core::access::{Role, ServiceRole};
+use cts_core::callers::{Role, ServiceRole};
 
 use crate::certs_error::CertsError;
 

@@ -4,7 +4,7 @@ use cts_api_client::Event;
 use cts_core::runs::brief_newest_error;
 use serde_json::{Value, json};
 
-use super::run_id::ShownIds;
+use super::runs::run_id::ShownIds;
 use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::time_text::{duration, local};

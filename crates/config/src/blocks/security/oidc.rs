@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cts_core::access::Role;
+use cts_core::callers::Role;
 use serde_json::{Map, Value};
 use url::Url;
 

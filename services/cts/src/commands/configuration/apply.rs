@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cts_cli::{Apply, CommandError, confirm, print, read, say};
 use cts_config::{Config, ConfigError};
-use cts_core::access::{AuditAction, AuditRecord};
+use cts_core::callers::{AuditAction, AuditRecord};
 use cts_core::{ConfigurationFingerprint, TaskSpec};
 use cts_runtime::ProcessEnv;
 use cts_scheduler::NamedBy;

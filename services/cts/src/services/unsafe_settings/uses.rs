@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use cts_cli::{ApiAddress, Doctor, Gateway, ServiceCommand, ServiceRole};
 use cts_config::Config;
-use cts_core::access;
+use cts_core::callers;
 
 use crate::listeners;
 
@@ -64,17 +64,17 @@ impl Service {
     }
 
     /// The role that callers of the service expect in its certificate; `None` if the service has no callers by gRPC.
-    pub(crate) fn server_role(self) -> Option<access::ServiceRole> {
+    pub(crate) fn server_role(self) -> Option<callers::ServiceRole> {
         match self.role {
             // Commands call it as a scheduler.
             None => self
                 .listeners
                 .grpc
-                .map(|_address| access::ServiceRole::Scheduler),
-            Some(ServiceRole::Watcher) => Some(access::ServiceRole::Watcher),
-            Some(ServiceRole::Scheduler) => Some(access::ServiceRole::Scheduler),
-            Some(ServiceRole::Worker) => Some(access::ServiceRole::Worker),
-            Some(ServiceRole::Gateway) => Some(access::ServiceRole::Gateway),
+                .map(|_address| callers::ServiceRole::Scheduler),
+            Some(ServiceRole::Watcher) => Some(callers::ServiceRole::Watcher),
+            Some(ServiceRole::Scheduler) => Some(callers::ServiceRole::Scheduler),
+            Some(ServiceRole::Worker) => Some(callers::ServiceRole::Worker),
+            Some(ServiceRole::Gateway) => Some(callers::ServiceRole::Gateway),
         }
     }
 }

@@ -7,7 +7,6 @@ use cts_core::{DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft, go};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::SentMembers;
 use super::condition::{ConditionMembers, ModuleInputMembers};
 
 /// The task. Members with a default in the schema are present.
@@ -27,6 +26,16 @@ pub(super) struct TaskMembers {
     terraform_version: Option<String>,
     terraform_cloud_workspace: Option<DraftWorkspace>,
     on_delete: Option<OnDelete>,
+}
+
+/// The optional members of a request that answers would fill in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentMembers {
+    pub(crate) description: bool,
+    pub(crate) providers: bool,
+    pub(crate) variables: bool,
+    pub(crate) version: bool,
+    pub(crate) module_input: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cts_core::access::TaskPatterns;
+use cts_core::callers::TaskPatterns;
 use cts_core::runs::RunStatus;
 use cts_core::{RunId, TaskName};
 use cts_proto::run::v1 as proto;

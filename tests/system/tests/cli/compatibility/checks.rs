@@ -377,7 +377,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "every client that can connect",
         &[Test(
-            "services/gateway/tests/it/access.rs",
+            "services/gateway/tests/it/authorization.rs",
             "every_operation_needs_its_role",
         )],
     ),

@@ -8,13 +8,13 @@ use super::text::{printable, wrap};
 const DETAIL_WIDTH: usize = 78;
 
 /// Standard output or standard error.
-pub(in super::super) struct Stream<'a> {
+pub(crate) struct Stream<'a> {
     writer: &'a mut (dyn Write + Send),
     is_terminal: bool,
 }
 
 impl<'a> Stream<'a> {
-    pub(in super::super) fn new<S: Write + Send + IsTerminal>(stream: &'a mut S) -> Self {
+    pub(crate) fn new<S: Write + Send + IsTerminal>(stream: &'a mut S) -> Self {
         Self {
             is_terminal: stream.is_terminal(),
             writer: stream,

@@ -1,0 +1,105 @@
+// This file is @generated from the options of the methods.
+/// Least role for `/cts.access.v1.AccessService/ListAuditRecords`.
+pub const LIST_AUDIT_RECORDS: Role = Role::Admin;
+/// Least role for `/cts.cluster.v1.ClusterService/GetCluster`.
+pub const GET_CLUSTER: Role = Role::Read;
+/// Least role for `/cts.cluster.v1.ClusterService/GetConfiguration`.
+pub const GET_CONFIGURATION: Role = Role::Read;
+/// Least role for `/cts.cluster.v1.ClusterService/GetOverview`.
+pub const GET_OVERVIEW: Role = Role::Read;
+/// Least role for `/cts.log.v1.LogService/ReadLog`.
+pub const READ_LOG: Role = Role::Read;
+/// Least role for `/cts.run.v1.RunService/CancelRun`.
+pub const CANCEL_RUN: Role = Role::Operate;
+/// Least role for `/cts.run.v1.RunService/FollowRuns`.
+pub const FOLLOW_RUNS: Role = Role::Read;
+/// Least role for `/cts.run.v1.RunService/GetQueue`.
+pub const GET_QUEUE: Role = Role::Read;
+/// Least role for `/cts.run.v1.RunService/GetRun`.
+pub const GET_RUN: Role = Role::Read;
+/// Least role for `/cts.run.v1.RunService/ListRuns`.
+pub const LIST_RUNS: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/CreateTask`.
+pub const CREATE_TASK: Role = Role::Admin;
+/// Least role for `/cts.task.v1.TaskService/DecideTerraformState`.
+pub const DECIDE_TERRAFORM_STATE: Role = Role::Admin;
+/// Least role for `/cts.task.v1.TaskService/DeleteTask`.
+pub const DELETE_TASK: Role = Role::Admin;
+/// Least role for `/cts.task.v1.TaskService/ExplainTask`.
+pub const EXPLAIN_TASK: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/GetTask`.
+pub const GET_TASK: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/GetTaskState`.
+pub const GET_TASK_STATE: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/GetTaskVersion`.
+pub const GET_TASK_VERSION: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/GetTerraformState`.
+pub const GET_TERRAFORM_STATE: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/ListCurrentStates`.
+pub const LIST_CURRENT_STATES: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/ListTaskStates`.
+pub const LIST_TASK_STATES: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/ListTasks`.
+pub const LIST_TASKS: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/PlanTaskDestruction`.
+pub const PLAN_TASK_DESTRUCTION: Role = Role::Admin;
+/// Least role for `/cts.task.v1.TaskService/ReleaseTask`.
+pub const RELEASE_TASK: Role = Role::Operate;
+/// Least role for `/cts.task.v1.TaskService/ReplaceTask`.
+pub const REPLACE_TASK: Role = Role::Admin;
+/// Least role for `/cts.task.v1.TaskService/UpdateTask`.
+pub const UPDATE_TASK: Role = Role::Operate;
+/// Least role for `/cts.worker.v1.WorkerService/DrainWorker`.
+pub const DRAIN_WORKER: Role = Role::Operate;
+/// Least role for `/cts.worker.v1.WorkerService/ListWorkers`.
+pub const LIST_WORKERS: Role = Role::Read;
+/// All calls, in the order of their paths.
+pub const CALLS: &[Call] = &[
+    Call { path: "/cts.access.v1.AccessService/FollowTokens", callers: Callers::Gateway },
+    Call { path: "/cts.access.v1.AccessService/ListAuditRecords", callers: Callers::People(LIST_AUDIT_RECORDS) },
+    Call { path: "/cts.access.v1.AccessService/RecordRefusals", callers: Callers::Gateway },
+    Call { path: "/cts.bundle.v1.BundleService/GetBundle", callers: Callers::Worker },
+    Call { path: "/cts.cluster.v1.ClusterService/GetCluster", callers: Callers::People(GET_CLUSTER) },
+    Call { path: "/cts.cluster.v1.ClusterService/GetConfiguration", callers: Callers::People(GET_CONFIGURATION) },
+    Call { path: "/cts.cluster.v1.ClusterService/GetOverview", callers: Callers::People(GET_OVERVIEW) },
+    Call { path: "/cts.log.v1.LogService/AppendLog", callers: Callers::Worker },
+    Call { path: "/cts.log.v1.LogService/ReadLog", callers: Callers::People(READ_LOG) },
+    Call { path: "/cts.run.v1.RunService/AcquireRun", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/AwaitCancel", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/CancelRun", callers: Callers::People(CANCEL_RUN) },
+    Call { path: "/cts.run.v1.RunService/CompleteRun", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/FollowRuns", callers: Callers::People(FOLLOW_RUNS) },
+    Call { path: "/cts.run.v1.RunService/GetInputContents", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/GetQueue", callers: Callers::People(GET_QUEUE) },
+    Call { path: "/cts.run.v1.RunService/GetRemoteRuns", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/GetRun", callers: Callers::People(GET_RUN) },
+    Call { path: "/cts.run.v1.RunService/GetRunInput", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/ListLostLeases", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/ListRuns", callers: Callers::People(LIST_RUNS) },
+    Call { path: "/cts.run.v1.RunService/RecordRemoteRun", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/RecordState", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/RenewRun", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/ResumeRun", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/SuspendRun", callers: Callers::Worker },
+    Call { path: "/cts.task.v1.TaskService/CreateTask", callers: Callers::People(CREATE_TASK) },
+    Call { path: "/cts.task.v1.TaskService/DecideTerraformState", callers: Callers::People(DECIDE_TERRAFORM_STATE) },
+    Call { path: "/cts.task.v1.TaskService/DeleteTask", callers: Callers::People(DELETE_TASK) },
+    Call { path: "/cts.task.v1.TaskService/ExplainTask", callers: Callers::People(EXPLAIN_TASK) },
+    Call { path: "/cts.task.v1.TaskService/GetTask", callers: Callers::People(GET_TASK) },
+    Call { path: "/cts.task.v1.TaskService/GetTaskState", callers: Callers::People(GET_TASK_STATE) },
+    Call { path: "/cts.task.v1.TaskService/GetTaskVersion", callers: Callers::People(GET_TASK_VERSION) },
+    Call { path: "/cts.task.v1.TaskService/GetTerraformState", callers: Callers::People(GET_TERRAFORM_STATE) },
+    Call { path: "/cts.task.v1.TaskService/ListCurrentStates", callers: Callers::People(LIST_CURRENT_STATES) },
+    Call { path: "/cts.task.v1.TaskService/ListTaskStates", callers: Callers::People(LIST_TASK_STATES) },
+    Call { path: "/cts.task.v1.TaskService/ListTasks", callers: Callers::People(LIST_TASKS) },
+    Call { path: "/cts.task.v1.TaskService/PlanTaskDestruction", callers: Callers::People(PLAN_TASK_DESTRUCTION) },
+    Call { path: "/cts.task.v1.TaskService/ReleaseTask", callers: Callers::People(RELEASE_TASK) },
+    Call { path: "/cts.task.v1.TaskService/ReplaceTask", callers: Callers::People(REPLACE_TASK) },
+    Call { path: "/cts.task.v1.TaskService/UpdateTask", callers: Callers::People(UPDATE_TASK) },
+    Call { path: "/cts.watch.v1.WatchService/GetConsul", callers: Callers::Scheduler },
+    Call { path: "/cts.watch.v1.WatchService/KeepTraces", callers: Callers::Scheduler },
+    Call { path: "/cts.watch.v1.WatchService/Watch", callers: Callers::Scheduler },
+    Call { path: "/cts.worker.v1.WorkerService/DrainWorker", callers: Callers::People(DRAIN_WORKER) },
+    Call { path: "/cts.worker.v1.WorkerService/Heartbeat", callers: Callers::Worker },
+    Call { path: "/cts.worker.v1.WorkerService/ListWorkers", callers: Callers::People(LIST_WORKERS) },
+];

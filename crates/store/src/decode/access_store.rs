@@ -1,0 +1,52 @@
+//! Tokens and audit records.
+
+use cts_core::callers::{AuditOutcome, AuditRecord, Caller};
+
+use crate::error::StoreError;
+use crate::fields::{Columns, Fields};
+use crate::store::access::{StoredRecord, StoredToken};
+
+/// A record of a call.
+pub fn audit_record(row: &dyn Columns) -> Result<StoredRecord, StoreError> {
+    let row =
+        Fields::new(row, "read an audit record", "audit_records").keyed_by_number("number")?;
+    let address = row.text("address")?;
+    let address = (!address.is_empty()).then(|| row.cell("address").parse(address));
+    let (outcome, reason) = (row.text("outcome")?, row.text("reason")?);
+    let parsed = AuditOutcome::parse(outcome, reason);
+    Ok(StoredRecord {
+        number: row.number("number")?,
+        at: row.time("recorded_at")?,
+        record: AuditRecord {
+            caller: Caller {
+                kind: row.parse("caller_kind")?,
+                name: row.text("caller")?.to_owned(),
+                issuer: row.text("issuer")?.to_owned(),
+                address: address.transpose()?,
+            },
+            action: row.parse("action")?,
+            target: row.text("target")?.to_owned(),
+            arguments: row.json("arguments")?,
+            outcome: parsed.ok_or_else(|| row.cell("outcome").corrupt("it is no outcome"))?,
+            request_id: row.text("request_id")?.to_owned(),
+            count: row.number("calls")?,
+            trace: None,
+        },
+    })
+}
+
+/// A token.
+pub fn stored_token(row: &dyn Columns) -> Result<StoredToken, StoreError> {
+    let row = Fields::new(row, "read a token", "access_tokens").keyed("name")?;
+    let hash = row.bytes("sha256")?;
+    let hash = hash.try_into();
+    Ok(StoredToken {
+        name: row.text("name")?.to_owned(),
+        sha256: hash.map_err(|_other| row.cell("sha256").corrupt("it is no SHA-256"))?,
+        role: row.parse("role")?,
+        tasks: row.json("tasks")?,
+        created_at: row.time("created_at")?,
+        created_by: row.text("created_by")?.to_owned(),
+        expires_at: row.time_if_any("expires_at")?,
+    })
+}
