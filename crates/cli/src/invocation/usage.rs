@@ -38,7 +38,7 @@ fn command(leaf: &Leaf<'_>) -> String {
     let example = leaf.command().get_after_help().map(ToString::to_string);
     let example = example.map_or_else(String::new, |text| {
         let ours = format!("{} task", InvokedAs::Ours.name());
-        let text = text.replace(&ours, &format!("{} task", NAME));
+        let text = text.replace(&ours, &format!("{NAME} task"));
         format!("\n{}\n", text.trim_end())
     });
     let (usage, arguments) = match leaf.path() {

@@ -17,7 +17,7 @@ pub async fn cluster_key(
     let stored = sql(
         "read the key of the cluster",
         "-- cluster_key: the first one stays
-        INSERT INTO cluster_key (key, created_at) VALUES ($1, {now}) ON CONFLICT DO NOTHING",
+        INSERT INTO cluster_key (singleton, key, created_at) VALUES (TRUE, $1, {now}) ON CONFLICT DO NOTHING",
     );
     stored.bind(proposed.expose().as_slice()).execute(c).await?;
     let key = sql(

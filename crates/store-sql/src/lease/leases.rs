@@ -39,7 +39,7 @@ pub async fn key(c: &mut dyn Connection, proposed: &LeaseKey) -> Result<LeaseKey
     let stored = sql(
         "read the key of leases",
         "-- lease_key: the first one stays
-        INSERT INTO lease_key (key, created_at) VALUES ($1, {now}) ON CONFLICT DO NOTHING",
+        INSERT INTO lease_key (singleton, key, created_at) VALUES (TRUE, $1, {now}) ON CONFLICT DO NOTHING",
     );
     stored.bind(proposed.expose().as_slice()).execute(c).await?;
     let key = sql(

@@ -74,11 +74,13 @@ async fn files_of_other_versions_are_refused() {
             }),
         ),
         (
-            "UPDATE _sqlx_migrations SET version = 20261203000000",
+            "DELETE FROM _sqlx_migrations WHERE version > 20270401000000;
+             UPDATE _sqlx_migrations SET version = 20261203000000",
             FileError::Mismatch(SchemaMismatch::Unreleased),
         ),
         (
-            "UPDATE _sqlx_migrations SET version = 20270401000000, checksum = x'00'",
+            "UPDATE _sqlx_migrations SET version = 20270401000000, checksum = x'00';
+             UPDATE schema_compatibility SET oldest = 20270401000000",
             FileError::Mismatch(SchemaMismatch::Changed {
                 version: 20_270_401_000_000,
             }),

@@ -203,9 +203,9 @@ impl MemoryRuns {
     }
 
     /// The answer to a request of one run.
-    fn shown(&self, run: Run, visible: Vec<String>) -> Option<Run> {
+    fn shown(&self, run: Run, visible: Vec<String>) -> Run {
         self.visible.lock().unwrap().push(visible);
-        Some(run)
+        run
     }
 
     fn enter(&self) -> Result<(), Status> {
@@ -249,7 +249,7 @@ impl RunService for MemoryRuns {
                     RunStatus::Cancelled
                 };
                 run.set_status(status);
-                let run = self.shown(run, request.visible_tasks);
+                let run = Some(self.shown(run, request.visible_tasks));
                 Ok(Response::new(CancelRunResponse { run }))
             }
             "no-id" => Err(Status::invalid_argument("inner text")),
@@ -278,7 +278,7 @@ impl RunService for MemoryRuns {
         let id = request.run_id;
         match self.find(&id) {
             Some(run) => {
-                let run = self.shown(run, request.visible_tasks);
+                let run = Some(self.shown(run, request.visible_tasks));
                 Ok(Response::new(GetRunResponse { run }))
             }
             None if id == "no-id" => Err(Status::invalid_argument("inner text")),

@@ -9,7 +9,6 @@ use tokio::io::AsyncWriteExt as _;
 use super::{ADMIN, LIMITED, READ, ask, ask_with, scene, stage};
 use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
 use crate::stage::{Scene, read_until};
-use crate::tasks::three_tasks;
 
 #[tokio::test]
 async fn a_limited_token_learns_nothing_of_other_tasks() {
