@@ -9,8 +9,8 @@ use super::prompt::ask;
 use super::run_id::{is_beginning, only};
 use super::runs::{failed, summary, unknown};
 use super::session::{ExitStatus, Session, pause};
-use super::time_text::with_local_times;
 use crate::arguments::{Cancel, Output};
+use crate::commands::time_text::with_local_times;
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
     let Cancel { query, id, .. } = options;

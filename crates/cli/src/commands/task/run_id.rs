@@ -4,8 +4,8 @@ use cts_api_client::{ApiClient, CallError, Run, RunQuery};
 
 use super::runs::{failed, unknown};
 use super::session::{ExitStatus, Session};
-use super::table::{RUN_ID_SHOWN, short_id};
 use crate::arguments::TableWidth;
+use crate::commands::table::{RUN_ID_SHOWN, short_id};
 
 /// Characters of a whole id.
 const WHOLE: usize = 36;

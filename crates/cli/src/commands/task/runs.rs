@@ -11,9 +11,9 @@ use serde_json::json;
 use super::attempts;
 use super::run_id::{ShownIds, find};
 use super::session::{ExitStatus, Session};
-use super::table::{sheet, table};
-use super::time_text::{duration, local, moment, steps, with_local_times};
 use crate::arguments::{ListRuns, Output, QueryOptions, TableWidth};
+use crate::commands::table::{sheet, table};
+use crate::commands::time_text::{duration, local, moment, steps, with_local_times};
 
 /// Runs `cts runs list`.
 pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
