@@ -2,7 +2,7 @@
 //! store: these tests run once, as one process.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod aliases_and_ports;
+pub(crate) mod aliases_and_ports;
 mod conditions;
 mod consul_environment;
 mod datacenters;
