@@ -5,5 +5,8 @@ pub(crate) mod cluster;
 pub(crate) mod config;
 pub(crate) mod health;
 pub(crate) mod scheduler_call;
+pub(crate) mod table;
 pub(crate) mod task;
+pub(crate) mod terminal_text;
+pub(crate) mod time_text;
 pub(crate) mod workers;

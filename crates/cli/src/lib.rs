@@ -36,9 +36,10 @@ pub use self::arguments::{
     Schedulers, ServiceCommand, ServiceOptions, ServiceRole, Start, StoreCommand, StorePlace,
     StoredConfigCommand, TableWidth, TokenCommand, Watcher, WideOption, Worker, WorkersCommand,
 };
-pub use self::commands::task::table::{short_id, table};
-pub use self::commands::task::time_text::local as local_time;
-pub use self::commands::task::{confirm, on_one_line};
+pub use self::commands::table::{short_id, table};
+pub use self::commands::task::confirm;
+pub use self::commands::terminal_text::on_one_line;
+pub use self::commands::time_text::local as local_time;
 pub use self::configuration::{load, read, server_rule};
 pub use self::error::CommandError;
 pub use self::exit_code::*;

@@ -62,7 +62,7 @@ pub struct WorkerState {
     pub since: DateTime<Utc>,
     /// Time since its last heartbeat.
     pub silent_for: Duration,
-    /// Whether a later life of the worker has replaced this life. A replaced worker is not shown; nothing else
+    /// Whether a later life of the worker has replaced this life. [`shown`](Self::shown) leaves it out; nothing else
     /// depends on this.
     pub replaced: bool,
     /// Runs leased to it now.
@@ -87,6 +87,11 @@ pub enum Heartbeat {
 pub const LOST_AFTER: Duration = Duration::from_secs(15);
 
 impl WorkerState {
+    /// The workers that answers, metrics and slots count: all but replaced lives.
+    pub fn shown(workers: &[Self]) -> impl Iterator<Item = &Self> {
+        workers.iter().filter(|worker| !worker.replaced)
+    }
+
     /// Whether the worker lives and accepts new runs.
     pub fn takes_runs(&self) -> bool {
         self.silent_for < LOST_AFTER && !self.worker.draining && self.worker.unable().is_none()

@@ -95,8 +95,8 @@ impl ClusterNumbers {
             _ => store.waiting_runs(UNSCHEDULABLE_AFTER).await?,
         };
         let active = || {
-            let workers = workers.iter();
-            workers.filter(|worker| !worker.replaced && !is_lost(worker) && !worker.worker.draining)
+            let workers = WorkerState::shown(&workers);
+            workers.filter(|worker| !is_lost(worker) && !worker.worker.draining)
         };
         Ok(Self {
             queue,
@@ -122,7 +122,7 @@ fn unschedulable(waiting: &[WaitingRuns], workers: &[WorkerState]) -> u64 {
 
 fn by_state(workers: &[WorkerState]) -> [(&'static str, u64); 3] {
     let [mut active, mut draining, mut lost] = [0; 3];
-    for worker in workers.iter().filter(|worker| !worker.replaced) {
+    for worker in WorkerState::shown(workers) {
         if is_lost(worker) {
             lost += 1;
         } else if worker.worker.draining {

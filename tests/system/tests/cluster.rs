@@ -27,6 +27,7 @@ mod policies;
 mod prompt_answers;
 mod queued_settings;
 mod registrations;
+mod reload;
 mod restore;
 mod returned_worker;
 mod roles;

@@ -13,7 +13,7 @@ mod migrate;
 mod passes;
 mod published_modules;
 mod refusal;
-mod reload;
+pub(crate) mod reload;
 mod restored;
 mod scrape;
 mod separate_services;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Output, TableWidth};
 use crate::commands::scheduler_call::{SchedulerCalls, answered};
-use crate::commands::task::table as columns;
-use crate::commands::task::time_text::{local, moment};
+use crate::commands::table as columns;
+use crate::commands::time_text::{local, moment};
 use crate::error::CommandError;
 use crate::output::print;
 

@@ -25,9 +25,7 @@ mod show;
 mod state;
 mod state_text;
 mod status;
-pub(crate) mod table;
 mod task_file;
-pub(crate) mod time_text;
 mod ui;
 mod waiting;
 mod watch;
@@ -40,8 +38,6 @@ use cts_api_client::ErrorForm;
 use cts_runtime::ProcessEnv;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-
-pub use self::ui::on_one_line;
 
 use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Stream, Ui};

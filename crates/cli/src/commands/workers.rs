@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Output, TableWidth};
 use crate::commands::scheduler_call::{SchedulerCalls, answered};
-use crate::commands::task::table as columns;
+use crate::commands::table as columns;
 use crate::error::CommandError;
 use crate::output::print;
 

@@ -166,6 +166,11 @@ fn each_mistake_is_found_where_it_stands() {
             "Terraform takes the path of an address for a part of its host",
         ),
         (
+            "driver \"terraform-cloud\" {\n  organization = \"acme\"\n  workspace {}\n}",
+            3,
+            "did you mean `workspaces`?",
+        ),
+        (
             "service {\n  name = \"a\"\n}\nservice {\n  name = \"a\"\n}\n",
             4,
             "unique service IDs are required",

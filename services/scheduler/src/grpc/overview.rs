@@ -90,7 +90,7 @@ fn overview(
 ) -> proto::GetOverviewResponse {
     let members = looked.members.iter().cloned();
     let members: Vec<_> = members.map(|state| member(state, leadership)).collect();
-    let workers = looked.workers.iter().filter(|state| !state.replaced);
+    let workers = WorkerState::shown(&looked.workers);
     let workers = workers.cloned().map(|state| {
         let other_settings = other_settings(&state.worker, settings);
         worker(state, other_settings)

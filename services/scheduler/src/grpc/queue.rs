@@ -29,9 +29,8 @@ pub(super) fn queue_of(
             task_name: runs.task.to_string(),
         })
     });
-    let slots = workers
-        .iter()
-        .filter(|worker| worker.takes_runs() && !worker.replaced)
+    let slots = WorkerState::shown(workers)
+        .filter(|worker| worker.takes_runs())
         .map(|worker| u64::from(worker.worker.slots))
         .sum();
     proto::GetQueueResponse {

@@ -10,7 +10,7 @@ use cts_core::{Chain, JournalEntry, JournalPart, WorkerId, WorkerRecord, request
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
-use cts_store::{Store, StoreError, TaskChange};
+use cts_store::{Store, StoreError, TaskChange, WorkerState};
 use tonic::{Request, Response, Status};
 
 use crate::audit::recorder::{note, outcome_of, record};
@@ -191,7 +191,7 @@ impl WorkerService for WorkerEndpoint {
     ) -> Result<Response<proto::ListWorkersResponse>, Status> {
         let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
         let settings = self.store.settings().await.or_status()?;
-        let workers = workers.into_iter().filter(|worker| !worker.replaced);
+        let workers = WorkerState::shown(&workers).cloned();
         let workers = workers.map(|worker| proto::WorkerState {
             other_settings: other_settings(&worker.worker, &settings),
             lost: is_lost(&worker),

@@ -4,12 +4,13 @@ use cts_testkit::{ConsulAgent, NewerConsul, eventually};
 use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, recorded_services};
 use serde_json::{Value, json};
 
+use super::named_ports::{self, SERVICES_WITH_PORTS};
 use super::provider_environment::REQUIRED;
 use crate::system::destructions::until_gone;
 use crate::system::remote::stage::{Stage, WORKSPACE};
 
 /// Records its services through one instance of a provider, and the names of all ports through the other instance.
-const MODULE: &str = r#"
+const RESOURCES: &str = r#"
 terraform {
   required_providers {
     terraform = {
@@ -17,14 +18,6 @@ terraform {
       configuration_aliases = [terraform.north, terraform.south]
     }
   }
-}
-
-variable "services" {
-  type = map(object({
-    id    = string
-    port  = number
-    ports = list(object({ name = string, port = number, default = bool }))
-  }))
 }
 
 resource "terraform_data" "recorded" {
@@ -38,8 +31,13 @@ resource "terraform_data" "ports" {
 }
 "#;
 
+/// The text of a module with two instances of a provider and the ports of its services.
+pub(crate) fn module() -> String {
+    [SERVICES_WITH_PORTS, RESOURCES].concat()
+}
+
 /// The task, and the instances of the provider.
-const TASK: &str = r#"
+pub(crate) const TASK: &str = r#"
 terraform_provider "terraform" { alias = "north" }
 terraform_provider "terraform" { alias = "south" }
 
@@ -53,18 +51,16 @@ task {
 "#;
 
 /// Registers an instance with the ports 80, which is the default, and 81.
-async fn register(consul: &ConsulAgent, id: &str) {
+pub(crate) async fn register(consul: &ConsulAgent, id: &str) {
     let ports = json!([
         {"Name": "http", "Port": 80, "Default": true},
         {"Name": "admin", "Port": 81, "Default": false},
     ]);
-    let meta = [("ports", ports.to_string())];
-    let meta = meta.each_ref().map(|(name, text)| (*name, text.as_str()));
-    consul.register_service("web", id, 0, &meta, &[]).await;
+    named_ports::register(consul, id, &ports).await;
 }
 
 /// Panics unless the state has the ports of this instance.
-fn assert_ports(state: &[u8], id: &str) {
+pub(crate) fn assert_ports(state: &[u8], id: &str) {
     let services = recorded_services(state).unwrap();
     let service = &services[format!("{id}.cts-test.dc1")];
     assert_eq!(service["port"], 80, "{services}");
@@ -84,7 +80,7 @@ async fn a_task_is_applied_and_its_deletion_destroys_what_it_made(
     let consul = NewerConsul::start(agent.address(), "1.22.0").await;
     register(&agent, "web-1").await;
     let site = Site::with_driver_anywhere(driver).await;
-    site.write("modules/edge/main.tf", MODULE);
+    site.write("modules/edge/main.tf", &module());
     site.configure(&consul.address(), Backend::Shared, TASK);
     let text = std::fs::read_to_string(site.path().join("cts.hcl")).unwrap();
     let label = match driver {
@@ -126,7 +122,7 @@ async fn a_task_is_applied_and_its_deletion_destroys_what_it_made(
 async fn a_state_moves_into_a_workspace_and_back() {
     let stage = Stage::new().await;
     let consul = NewerConsul::start(stage.consul.address(), "1.22.0").await;
-    stage.site.write("modules/edge/main.tf", MODULE);
+    stage.site.write("modules/edge/main.tf", &module());
     register(&stage.consul, "web-1").await;
     let local = stage.site.shared_backend() + REQUIRED;
     stage.site.configure_driver(&consul.address(), &local, TASK);

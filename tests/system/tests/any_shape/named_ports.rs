@@ -5,8 +5,8 @@ use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, recorded_se
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// Gets the ports of each instance.
-const PORTS: &str = r#"
+/// The services of a module that gets the ports of each instance.
+pub(crate) const SERVICES_WITH_PORTS: &str = r#"
 variable "services" {
   type = map(object({
     id    = string
@@ -14,13 +14,16 @@ variable "services" {
     ports = list(object({ name = string, port = number, default = bool }))
   }))
 }
+"#;
 
+const RECORDED: &str = r#"
 resource "terraform_data" "recorded" {
   input = var.services
 }
 "#;
 
-async fn register(consul: &ConsulAgent, id: &str, ports: &Value) {
+/// Registers an instance of `web` with these ports.
+pub(crate) async fn register(consul: &ConsulAgent, id: &str, ports: &Value) {
     let meta = [("ports", ports.to_string())];
     let meta = meta.each_ref().map(|(name, text)| (*name, text.as_str()));
     consul.register_service("web", id, 0, &meta, &[]).await;
@@ -38,7 +41,10 @@ async fn a_module_gets_the_default_port_and_all_ports_that_it_declares(
     register(&agent, "web-1", &ports).await;
     agent.register_service("web", "web-2", 90, &[], &[]).await;
     let site = Site::with_driver_anywhere(driver).await;
-    site.write("modules/all/main.tf", PORTS);
+    site.write(
+        "modules/all/main.tf",
+        &[SERVICES_WITH_PORTS, RECORDED].concat(),
+    );
     site.write("modules/plain/main.tf", RECORDER);
     let tasks = ["all", "plain"].map(|name| task(name, &format!("./modules/{name}"), &["web"], ""));
     site.configure(&consul.address(), Backend::Local, &tasks.concat());

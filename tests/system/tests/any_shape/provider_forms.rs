@@ -5,13 +5,13 @@ use std::fs;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use cts_testkit::{ConsulAgent, restapi_path};
+use cts_testkit::{ConsulAgent, free_port, restapi_path};
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -159,4 +159,100 @@ async fn the_schema_of_a_provider_decides_what_is_a_block() {
     assert_eq!(events[0]["success"], true, "{events:?}");
     assert_eq!((age(&main), age(&forms)), before);
     cts.stop().await;
+}
+
+/// Arguments of a provider have the names of the module's variables.
+const TENANTS: &str = r#"
+terraform_provider "restapi" {
+  uri      = "http://@SERVER@"
+  username = "admin-of-api"
+  password = "pw-of-api"
+  timeout  = 30
+}
+
+task {
+  name           = "tenant-a"
+  module         = "./modules/tenant"
+  providers      = ["restapi"]
+  variable_files = ["a.tfvars"]
+  condition "services" { names = ["web"] }
+}
+
+task {
+  name           = "tenant-b"
+  module         = "./modules/tenant"
+  providers      = ["restapi"]
+  variable_files = ["b.tfvars"]
+  condition "services" { names = ["web"] }
+}
+"#;
+
+const TENANT: &str = r#"
+terraform {
+  required_providers {
+    restapi = { source = "Mastercard/restapi" }
+  }
+}
+
+variable "services" {}
+variable "uri" {}
+variable "username" {}
+variable "password" {}
+variable "timeout" {}
+
+resource "restapi_object" "tenant" {
+  path = "/tenants"
+  data = jsonencode({ id = var.username, values = [var.uri, var.password, var.timeout] })
+}
+"#;
+
+#[tokio::test]
+async fn variables_named_like_arguments_of_a_provider_are_those_of_their_task() {
+    let posted = Arc::new(Mutex::new(Vec::new()));
+    let came = Arc::clone(&posted);
+    let post_one = async move |headers: HeaderMap, Json(body): Json<Value>| {
+        let credentials = headers["authorization"].to_str().unwrap().to_owned();
+        came.lock().unwrap().push((credentials, body.clone()));
+        Json(body)
+    };
+    let get_one = async |Path(id): Path<String>| Json(json!({ "id": id }));
+    let routes = Router::new()
+        .route("/tenants", post(post_one))
+        .route("/tenants/{id}", get(get_one));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap().to_string();
+    let mut serving = JoinSet::new();
+    serving.spawn(async { axum::serve(listener, routes).await.unwrap() });
+    let consul = ConsulAgent::start().await;
+    let mut site = Site::new();
+    install(&mut site);
+    site.write("modules/tenant/main.tf", TENANT);
+    for (name, values) in [
+        (
+            "a",
+            "uri=\"192.0.2.8\"\nusername=\"admin\"\npassword=\"pw1\"\ntimeout=8443",
+        ),
+        (
+            "b",
+            "uri=\"192.0.2.9\"\nusername=\"other\"\npassword=\"pw2\"\ntimeout=\"443\"\n",
+        ),
+    ] {
+        site.write(&format!("{name}.tfvars"), values);
+    }
+    let configuration = TENANTS.replace("@SERVER@", &server);
+    let driver = LOCAL_BACKEND.to_owned() + REQUIRED;
+    site.configure_driver(&consul.address(), &driver, &configuration);
+    let exit = site.run_cts(free_port(), &["-once"]).wait().await;
+    exit.assert_code(0);
+    let mut posted = posted.lock().unwrap().clone();
+    posted.sort_by_key(|(_, body)| body["id"].to_string());
+    let basic = "Basic YWRtaW4tb2YtYXBpOnB3LW9mLWFwaQ==".to_owned();
+    assert_eq!(
+        posted,
+        [
+            json!({"id": "admin", "values": ["192.0.2.8", "pw1", 8443]}),
+            json!({"id": "other", "values": ["192.0.2.9", "pw2", "443"]}),
+        ]
+        .map(|body| (basic.clone(), body))
+    );
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-const VERSIONS: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"2.0.0"}]}]}"#;
+const VERSIONS: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"2.0.0-rc1"},{"version":"2.0.0"}]}]}"#;
 
 /// The list before the newest version.
 const FIRST_VERSION: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"}]}]}"#;
@@ -47,6 +47,7 @@ fn routes(directory: &Path, versions: Versions) -> Router {
         let header = AppendHeaders([("X-Terraform-Get", source)]);
         (StatusCode::NO_CONTENT, header).into_response()
     };
+    let pre_release = download.clone();
     Router::new()
         .route(
             "/v1/modules/acme/pool/cts/versions",
@@ -56,6 +57,10 @@ fn routes(directory: &Path, versions: Versions) -> Router {
             }),
         )
         .route("/v1/modules/acme/pool/cts/1.0.0/download", get(download))
+        .route(
+            "/v1/modules/acme/pool/cts/2.0.0-rc1/download",
+            get(pre_release),
+        )
 }
 
 /// Makes a registry the public one of the site.
@@ -206,12 +211,31 @@ impl Listener for TlsListener {
     }
 }
 
+/// The paths of all requests.
+type Paths = Arc<Mutex<Vec<String>>>;
+
+/// The variable of Terraform for the token of a registry.
+fn variable(address: SocketAddr) -> String {
+    format!("TF_TOKEN_{}", address.to_string().replace('.', "_"))
+}
+
+/// Lets Terraform trust the authority of the registry.
+fn trust(site: &mut Site) {
+    let authority = site.path().join("ca.pem").display().to_string();
+    site.set_environment("SSL_CERT_FILE", authority);
+}
+
 /// The registry over TLS, for requests with the token. Its address is found by discovery.
-async fn private_registry(site: &Site) -> (SocketAddr, JoinSet<()>) {
+async fn private_registry(site: &Site, paths: &Paths) -> (SocketAddr, JoinSet<()>) {
     let authority = Authority::new();
     let pair = authority.write_pair(site.path(), "registry", &["127.0.0.1"]);
     site.write("ca.pem", authority.pem());
     let services = "{\"modules.v1\": \"/v1/modules/\"}";
+    let came = Arc::clone(paths);
+    let note = move |request: Request, next: Next| {
+        came.lock().unwrap().push(request.uri().path().to_owned());
+        next.run(request)
+    };
     let check = async |request: Request, next: Next| {
         let is_known = request
             .headers()
@@ -229,7 +253,8 @@ async fn private_registry(site: &Site) -> (SocketAddr, JoinSet<()>) {
         .route(
             "/.well-known/terraform.json",
             get(async move || ([("Content-Type", "application/json")], services)),
-        );
+        )
+        .layer(from_fn(note));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let listener = TlsListener(listener, pair.acceptor(None));
@@ -245,12 +270,10 @@ async fn a_private_registry_gets_the_token_of_the_environment_or_of_the_file() {
     for (name, code) in [("environment", 0), ("file", 0), ("none", 11)] {
         let mut site = Site::new();
         site.write("published/main.tf", RECORDER);
-        let (address, _serving) = private_registry(&site).await;
-        let authority = site.path().join("ca.pem").display().to_string();
-        site.set_environment("SSL_CERT_FILE", authority);
-        let variable = format!("TF_TOKEN_{}", address.to_string().replace('.', "_"));
+        let (address, _serving) = private_registry(&site, &Paths::default()).await;
+        trust(&mut site);
         match name {
-            "environment" => site.set_environment(&variable, TOKEN),
+            "environment" => site.set_environment(&variable(address), TOKEN),
             "file" => {
                 let block = format!("credentials \"{address}\" {{\n  token = \"{TOKEN}\"\n}}\n");
                 site.write("terraform.rc", &block);
@@ -280,5 +303,31 @@ async fn a_private_registry_gets_the_token_of_the_environment_or_of_the_file() {
         } else {
             assert_contains(&output, ["401 Unauthorized"]);
         }
+    }
+}
+
+/// Discovery, list and download of one task, and at most one request of the other.
+#[tokio::test]
+async fn two_tasks_with_one_exact_version_make_four_requests_at_most() {
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    for version in ["1.0.0", "2.0.0-rc1"] {
+        let mut site = Site::new();
+        site.write("published/main.tf", RECORDER);
+        let paths = Paths::default();
+        let (address, _serving) = private_registry(&site, &paths).await;
+        trust(&mut site);
+        site.set_environment(&variable(address), TOKEN);
+        let more = format!("version = \"{version}\"");
+        let module = format!("{address}/acme/pool/cts");
+        let tasks = ["one", "two"].map(|name| task(name, &module, &["web"], &more));
+        site.configure(&consul.address(), Backend::Shared, &tasks.concat());
+        let exit = site.run_cts(free_port(), &["-once"]).wait().await;
+        exit.assert_code(0);
+        for name in ["one", "two"] {
+            site.wait_for_ids(name, &["web-1"]).await;
+        }
+        let paths = paths.lock().unwrap();
+        assert!((3..=4).contains(&paths.len()), "{version}: {paths:?}");
     }
 }

@@ -107,6 +107,29 @@ async fn keys_with_any_name_arrive_alone_and_below_a_prefix() {
 }
 
 #[tokio::test]
+async fn values_with_odd_characters_arrive_unchanged() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write("modules/keys/main.tf", KEYS);
+    let values = [
+        ("lb/bom", "\u{feff}a"),
+        ("lb/crlf", "a\r\nb\r\n"),
+        ("lb/nul", "a\0b"),
+    ];
+    for (key, value) in values {
+        consul.kv_put(key, value).await;
+    }
+    let odd = "task {\n  name = \"odd\"\n  module = \"./modules/keys\"\n  condition \"consul-kv\" {\n    path = \"lb\"\n    recurse = true\n  }\n}\n";
+    site.configure(&consul.address(), Backend::Shared, odd);
+    pass(&site).await;
+    let expected: serde_json::Map<_, _> = values
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .collect();
+    assert_eq!(recorded(&site, "odd"), Value::Object(expected));
+}
+
+#[tokio::test]
 async fn instances_of_names_that_differ_by_case_arrive_once() {
     let consul = ConsulAgent::start().await;
     for (name, id) in [
@@ -259,14 +282,14 @@ async fn further_files_of_a_module_and_uneven_maps_are_understood() {
     let consul = ConsulAgent::start().await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;
     let site = Site::new();
-    let groups = "variable \"groups\" { type = map(list(string)) }\nvariable \"unused\" {\n  type    = bool\n  default = null\n}\n";
+    let groups = "variable \"groups\" { type = map(list(string)) }\nvariable \"unused\" {\n  type    = bool\n  default = null\n}\nvariable \"nets\" {\n  type    = list(string)\n  default = [\"10.0.0.0/8\"]\n}\n";
     let module = format!(
         "terraform {{\n  backend \"s3\" {{}}\n}}\nvariable \"services\" {{ type = any }}\n{groups}\nresource \"terraform_data\" \"recorded\" {{\n  input = \"replaced\"\n}}\nmoved {{\n  from = terraform_data.before\n  to   = terraform_data.recorded\n}}\n"
     );
     site.write("modules/root/main.tf", &module);
     site.write(
         "modules/root/override.tf",
-        "resource \"terraform_data\" \"recorded\" {\n  input = { groups = var.groups, unused = var.unused }\n}\n",
+        "resource \"terraform_data\" \"recorded\" {\n  input = { groups = var.groups, unused = var.unused, nets = var.nets }\n}\n",
     );
     site.write("modules/root/terraform.tfvars", "unused = true\n");
     site.write(
@@ -275,7 +298,7 @@ async fn further_files_of_a_module_and_uneven_maps_are_understood() {
     );
     site.write(
         "groups.tfvars",
-        "groups = { \"fin\" : [\"web\"], \"win\" : [\"api\", \"web\"], \"cts none\" = [\"nix\"]\n  \"empty\" = [] }\n",
+        "groups = { \"fin\" : [\"web\"], \"win\" : [\"api\", \"web\"], \"cts none\" = [\"nix\"]\n  \"empty\" = [] }\nunused = null\nnets = null\n",
     );
     let more = "variable_files = [\"groups.tfvars\"]";
     let root = task("root", "./modules/root", &["web"], more);
@@ -302,7 +325,7 @@ async fn further_files_of_a_module_and_uneven_maps_are_understood() {
     let groups = json!({"fin": ["web"], "win": ["api", "web"], "cts none": ["nix"], "empty": []});
     assert_eq!(
         recorded(&site, "root"),
-        json!({"groups": groups, "unused": null})
+        json!({"groups": groups, "unused": null, "nets": null})
     );
 }
 

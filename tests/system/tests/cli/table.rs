@@ -3,7 +3,7 @@
 
 use crate::cli::calls::{BOTH, Place, assert_said};
 
-const ROWS: [&[&str]; 47] = [
+const ROWS: [&[&str]; 48] = [
     // Options and arguments.
     &["start", "-once=maybe"],
     &["start", "-=x"],
@@ -54,6 +54,7 @@ const ROWS: [&[&str]; 47] = [
     &["-once"],
     &["-config-file", "missing.hcl"],
     &["--config-dir=empty", "-once=false"],
+    &["-once", "-config-dir", "empty"],
     &["-config-file=bad.hcl", "-nonsense"],
 ];
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use cts_testkit::eventually;
 use cts_tests::{Api, Cluster, DEADLINE, Plan, Service};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::cluster::scene::{POLL, Scene};
 
@@ -173,4 +175,50 @@ async fn a_strict_gateway_of_a_follower_sends_clients_to_the_leader() {
         }
     })
     .await;
+}
+
+/// Asks for the tasks again and again, and returns each answer once.
+async fn answers(api: Api, end: CancellationToken) -> BTreeSet<(u16, String)> {
+    let mut answers = BTreeSet::new();
+    while !end.is_cancelled() {
+        let (status, body) = api.ask("/v1/tasks").await.unwrap();
+        answers.insert((status, body["error"].to_string()));
+    }
+    answers
+}
+
+#[tokio::test]
+async fn a_strict_gateway_names_the_leader_or_fails_while_its_scheduler_is_replaced() {
+    let mut scene = Scene::start(Plan::of(1, 2, 1, 0)).await;
+    scene
+        .site
+        .write("strict.hcl", "gateway { mode = \"strict-follower\" }\n");
+    let leader = scene.cluster.wait_for_leader().await;
+    let follower = 1 - leader;
+    let api = strict_gateway(&mut scene.cluster, follower).await;
+    let (end, mut asking) = (CancellationToken::new(), JoinSet::new());
+    for _ in 0..8 {
+        asking.spawn(answers(api.clone(), end.clone()));
+    }
+    for _ in 0..2 {
+        scene.cluster.restart(Service::Scheduler, follower).await;
+        scene.cluster.kill(Service::Scheduler, follower).await;
+        scene.cluster.run(Service::Scheduler, follower).await;
+        scene.wait_until_api_answers(0).await;
+    }
+    end.cancel();
+    let redirection = format!("redirect requests to leader 'scheduler-{leader}' at ");
+    let mut statuses = BTreeSet::new();
+    for (status, error) in asking.join_all().await.into_iter().flatten() {
+        statuses.insert(status);
+        match status {
+            400 => assert!(error.contains(&redirection), "{error}"),
+            503 => assert!(error.len() > 20, "{error}"),
+            _ => panic!("{status} {error}"),
+        }
+    }
+    assert!(statuses.contains(&400), "{statuses:?}");
+    let (status, body) = api.ask("/v1/tasks").await.unwrap();
+    assert_eq!(status, 400, "{body}");
+    scene.change_is_applied().await;
 }

@@ -2,7 +2,7 @@
 //! run.
 
 use cts_testkit::{ConsulAgent, Postgres, eventually, free_port};
-use cts_tests::{Backend, Cluster, DEADLINE, Exit, Instance, Plan, Service, Site, task};
+use cts_tests::{Api, Backend, Cluster, DEADLINE, Exit, Instance, Plan, Service, Site, task};
 use serde_json::{Value, json};
 
 /// Runs `cts migrate` to its end; its output is in a file of that name.
@@ -167,4 +167,56 @@ async fn a_cluster_goes_on_where_one_process_has_ended() {
     assert_eq!(events[1..], pool);
     assert_eq!(events[0]["success"], true, "{}", events[0]);
     site.wait_for_step("pool", "end", "web-1,web-2,web-3").await;
+}
+
+/// The workers of the overview, with their conditions, and its problems.
+async fn workers(api: &Api) -> (Vec<(String, String)>, Value) {
+    let overview = api.get("/v1/overview").await;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let workers = overview["workers"].as_array().into_iter().flatten();
+    let workers = workers.map(|worker| (text(&worker["id"]), text(&worker["condition"])));
+    (workers.collect(), overview["problems"].clone())
+}
+
+#[tokio::test]
+async fn former_lives_of_a_worker_stay_hidden_after_a_move() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    let pool = fetched(&site, "pool");
+    site.configure(&consul.address(), Backend::Shared, &pool);
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    for _life in 0..2 {
+        let cts = Instance::start_embedded(&site).await;
+        site.wait_for_step("pool", "end", "web-1").await;
+        cts.api.wait_for_events("pool", 1).await;
+        cts.kill().await;
+    }
+    let url = empty_database().await;
+    let from_to = ["--from", "sqlite:work/cts.db", "--to", &url];
+    migrated(&site, "move.log", &from_to).await;
+
+    let plan = Plan {
+        database: Some(url),
+        ..Plan::default()
+    };
+    // The first worker of the cluster has the directory of the process before, with its journal.
+    let mut cluster = Cluster::start(&site, plan).await;
+    for life in 2..4 {
+        let expected = (cluster.worker_id(0).await, "active".to_owned());
+        let api = cluster.api(0);
+        eventually(DEADLINE, async || {
+            let (workers, problems) = workers(&api).await;
+            let is_so = workers == [expected.clone()] && problems == json!([]);
+            is_so
+                .then_some(())
+                .ok_or_else(|| format!("{workers:?}: {problems}"))
+        })
+        .await;
+        let id = format!("web-{life}");
+        consul.register_service("web", &id, 1, &[], &[]).await;
+        let events = api.wait_for_events("pool", life).await;
+        assert_eq!(events[0]["success"], true, "{}", events[0]);
+        cluster.kill(Service::Worker, 0).await;
+        cluster.run(Service::Worker, 0).await;
+    }
 }

@@ -6,7 +6,13 @@ use cts_testkit::{ConsulAgent, free_port};
 use cts_tests::{LOCAL_BACKEND, Site};
 use serde_json::json;
 
-use crate::any_shape::provider_environment::REQUIRED;
+/// Two names of one provider, with a comma after the first.
+const REQUIRED: &str = r#"
+  required_providers {
+    terraform = { source = "terraform.io/builtin/terraform" },
+    builtin = { source = "terraform.io/builtin/terraform" }
+  }
+"#;
 
 /// The type of services before their kind was added.
 const TYPED: &str = r#"
@@ -169,6 +175,8 @@ terraform_provider "terraform" {
   alias = "fw1"
 }
 
+terraform_provider "builtin" {}
+
 service {
   name       = "rest"
   filter     = "\"dev\" in Service.Tags"
@@ -202,6 +210,7 @@ task {
   name     = "app-services"
   enabled = true,
   source   = "./modules/servers"
+  providers = ["builtin"]
   services = ["web", "api"]
   variable_files = []
 }
@@ -352,6 +361,12 @@ async fn each_task_gets_its_values_and_a_refused_one_the_words_of_its_module() {
     ];
     for (task, expected) in expected {
         assert_eq!(site.recorded(task).unwrap(), expected, "{task}");
+    }
+    for (task, provider) in [("groups", "terraform"), ("app-services", "builtin")] {
+        let root = std::fs::read_to_string(site.work().join(task).join("main.tf")).unwrap();
+        let required =
+            format!("    {provider} = {{\n      source = \"terraform.io/builtin/terraform\"\n");
+        assert!(root.contains(&required), "{root}");
     }
 
     site.write("rules.tfvars", "default_action = \"REJECT\"\n");

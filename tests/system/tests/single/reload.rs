@@ -10,7 +10,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use reqwest::Method;
 
 /// A site with steps for the tasks `red` and `blue`, of which the files in `tasks` declare `red`.
-async fn scene() -> (ConsulAgent, Site) {
+pub(crate) async fn scene() -> (ConsulAgent, Site) {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
     site.configure(&consul.address(), Backend::Shared, "");
@@ -22,7 +22,8 @@ async fn scene() -> (ConsulAgent, Site) {
     (consul, site)
 }
 
-fn declare(site: &Site, name: &str) {
+/// Writes the file of a task.
+pub(crate) fn declare(site: &Site, name: &str) {
     let block = task(name, &format!("./modules/{name}"), &["web"], "");
     site.write(&format!("tasks/{name}.hcl"), &block);
 }
@@ -40,7 +41,7 @@ fn start(site: &Site) -> Vec<&'static str> {
 }
 
 /// Runs the program without a terminal. The tests may run where the signal is ignored, as `nohup` leaves it.
-fn without_terminal(site: &Site, words: &[&str], log: &str) -> Process {
+pub(crate) fn without_terminal(site: &Site, words: &[&str], log: &str) -> Process {
     let program = executable("cts").into_os_string().into_string().unwrap();
     let before = ["/usr/bin/env", "--default-signal=HUP", &program];
     site.run("/usr/bin/setsid", &[&before[..], words].concat(), log)

@@ -4,9 +4,9 @@ use cts_api_client::{AuditQuery, AuditRecord};
 use serde_json::json;
 
 use super::session::{ExitStatus, Session};
-use super::table::table;
-use super::time_text::{local, moment};
 use crate::arguments::{Audit, Output, TableWidth};
+use crate::commands::table::table;
+use crate::commands::time_text::{local, moment};
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Audit) -> Result<(), ExitStatus> {
     let client = session.client(&options.query.client)?;

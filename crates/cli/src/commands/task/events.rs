@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::runs::run_id::ShownIds;
 use super::session::{ExitStatus, Session};
-use super::table::table;
-use super::time_text::{duration, local};
 use crate::arguments::{OneTask, Output, TableWidth};
+use crate::commands::table::table;
+use crate::commands::time_text::{duration, local};
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = task;

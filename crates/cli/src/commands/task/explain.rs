@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::session::{ExitStatus, Session};
 use super::state_text;
-use super::table::{sheet, table};
-use super::time_text::{local, moment, with_local_times};
 use crate::arguments::{OneTask, Output, TableWidth};
+use crate::commands::table::{sheet, table};
+use crate::commands::time_text::{local, moment, with_local_times};
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = task;

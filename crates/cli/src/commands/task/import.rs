@@ -13,8 +13,8 @@ use self::report::{Imported, Outcome, Report};
 use super::differences::differences;
 use super::replace::pending;
 use super::session::{ExitStatus, PLAIN_TOKEN, Session};
-use super::ui::on_one_line;
 use crate::arguments::{Import, SourceOptions};
+use crate::commands::terminal_text::on_one_line;
 
 pub(super) async fn run(session: &mut Session<'_>, import: &Import) -> Result<(), ExitStatus> {
     let here = session.client(&import.query.client)?;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::session::{ExitStatus, Session};
 use super::state_text;
-use super::table::table;
 use crate::arguments::{ListTasks, Output, TableWidth, TaskColumn};
+use crate::commands::table::table;
 
 /// Shown for a task that was added after the request for statuses or states, or whose server does not send states.
 const NOT_KNOWN: &str = "unknown";

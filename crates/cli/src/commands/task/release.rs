@@ -5,10 +5,10 @@ use cts_proto::task::v1::Loss;
 use serde_json::json;
 
 use super::session::{ExitStatus, Session};
-use super::table::table;
-use super::time_text::{local, moment};
-use super::ui::on_one_line;
 use crate::arguments::{OneTask, Output};
+use crate::commands::table::table;
+use crate::commands::terminal_text::on_one_line;
+use crate::commands::time_text::{local, moment};
 
 /// Services that `show` names; JSON has all.
 const SHOWN: usize = 10;

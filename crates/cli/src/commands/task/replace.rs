@@ -8,10 +8,10 @@ use super::differences::{Difference, differences};
 use super::prompt::ask;
 use super::release::held;
 use super::session::{ExitStatus, Session};
-use super::table::table;
 use super::task_file;
-use super::ui::on_one_line;
 use crate::arguments::{Output, Replace, TableWidth};
+use crate::commands::table::table;
+use crate::commands::terminal_text::on_one_line;
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<(), ExitStatus> {
     let output = options.query.output;

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::runs::summary;
 use super::session::{ExitStatus, Session};
 use super::show::last_run;
-use super::table::sheet;
 use super::watch::Watch;
 use crate::arguments::{self, Output};
+use crate::commands::table::sheet;
 
 /// The API has no call for a run alone: running comes with enabling. Therefore a disabled task is refused here, because
 /// it would stay enabled.

@@ -17,9 +17,9 @@ use self::failure::failed;
 use self::run_id::{ShownIds, find};
 use self::summary::{counts, took};
 use super::session::{ExitStatus, Session};
-use super::table::table;
-use super::time_text::{local, moment};
 use crate::arguments::{ListRuns, Output, QueryOptions, TableWidth};
+use crate::commands::table::table;
+use crate::commands::time_text::{local, moment};
 
 pub(super) use self::summary::summary;
 

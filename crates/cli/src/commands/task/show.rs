@@ -10,9 +10,9 @@ use super::list::{trigger, with_status, yes_or_no};
 use super::release::held;
 use super::session::{ExitStatus, Session};
 use super::state_text;
-use super::table::sheet;
-use super::time_text::{duration, local};
 use crate::arguments::{OneTask, Output};
+use crate::commands::table::sheet;
+use crate::commands::time_text::{duration, local};
 
 pub(super) async fn run(session: &mut Session<'_>, wanted: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = wanted;

@@ -8,10 +8,10 @@ use serde_json::json;
 use super::prompt::ask;
 use super::replace::show_hold;
 use super::session::{ExitStatus, Session};
-use super::table::{sheet, table};
-use super::time_text::{local, moment};
-use super::ui::on_one_line;
 use crate::arguments::{KeptState, Output, State, WideOption};
+use crate::commands::table::{sheet, table};
+use crate::commands::terminal_text::on_one_line;
+use crate::commands::time_text::{local, moment};
 
 /// The decision that the options give.
 fn decision(options: &State) -> Option<StateDecision<'_>> {

@@ -3,7 +3,7 @@
 use cts_proto::json::Word as _;
 use cts_proto::task::v1::{CurrentState, CurrentStateName};
 
-use super::time_text::{local, moment, time_of_day};
+use crate::commands::time_text::{local, moment, time_of_day};
 
 /// The name of a state, such as `never run`.
 pub(super) fn name(state: &CurrentState) -> String {

@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::session::{ExitStatus, Session};
 use super::state_text;
-use super::table::{sheet, table};
-use super::time_text::{local, moment};
 use crate::arguments::{Output, QueryOptions, Status, TableWidth};
+use crate::commands::table::{sheet, table};
+use crate::commands::time_text::{local, moment};
 
 /// The next step for problems of tasks.
 const OF_TASKS: &str =

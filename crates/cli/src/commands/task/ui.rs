@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::input::{AskError, Input};
 pub(super) use self::stream::Stream;
-pub use self::text::on_one_line;
 
 /// Begins information and errors.
 const ARROW: &str = "==> ";

@@ -6,8 +6,8 @@ use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::RunKind;
 
 use super::session::{Session, pause};
-use super::time_text::with_local_times;
 use crate::arguments::Output;
+use crate::commands::time_text::with_local_times;
 
 /// Number of the newest runs of the task that are searched for the requested run.
 const NEWEST: u32 = 10;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::arguments::{Output, QueryOptions, TableWidth};
+use crate::commands::table::table;
 use crate::commands::task::differences::Difference;
 use crate::commands::task::session::{ExitStatus, Session};
-use crate::commands::task::table::table;
 
 /// All tasks of the source, in order.
 #[derive(Debug)]

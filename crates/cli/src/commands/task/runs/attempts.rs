@@ -4,7 +4,7 @@ use cts_core::runs::brief_error;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::{AttemptEnding, AttemptRecord, Run, RunPhase};
 
-use crate::commands::task::time_text::{duration, length, local, moment, steps};
+use crate::commands::time_text::{duration, length, local, moment, steps};
 
 /// The number of attempts, and a line for each that is recorded.
 pub(super) fn text(run: &Run) -> String {

@@ -11,7 +11,7 @@ use super::summary::summary;
 use crate::arguments::{Cancel, Output};
 use crate::commands::task::prompt::ask;
 use crate::commands::task::session::{ExitStatus, Session, pause};
-use crate::commands::task::time_text::with_local_times;
+use crate::commands::time_text::with_local_times;
 
 pub(crate) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
     let Cancel { query, id, .. } = options;

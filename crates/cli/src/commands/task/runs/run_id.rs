@@ -4,8 +4,8 @@ use cts_api_client::{ApiClient, CallError, Run, RunQuery};
 
 use super::failure::{failed, unknown};
 use crate::arguments::TableWidth;
+use crate::commands::table::{RUN_ID_SHOWN, short_id};
 use crate::commands::task::session::{ExitStatus, Session};
-use crate::commands::task::table::{RUN_ID_SHOWN, short_id};
 
 /// Characters of a whole id.
 const WHOLE: usize = 36;

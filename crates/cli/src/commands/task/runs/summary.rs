@@ -7,8 +7,8 @@ use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{Diagnostic, RemoteRun, ResourceCounts, RunDetails, RunOutput};
 
 use super::attempts;
-use crate::commands::task::table::sheet;
-use crate::commands::task::time_text::{duration, local, moment, steps, with_local_times};
+use crate::commands::table::sheet;
+use crate::commands::time_text::{duration, local, moment, steps, with_local_times};
 
 /// All details of a run.
 pub(crate) fn summary(run: &Run) -> String {

@@ -2,7 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
-use super::text::{printable, wrap};
+use super::text::wrap;
+use crate::commands::terminal_text::printable;
 
 /// Columns that the details of an error are wrapped at.
 const DETAIL_WIDTH: usize = 78;

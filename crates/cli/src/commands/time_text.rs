@@ -17,7 +17,7 @@ pub fn local(at: DateTime<FixedOffset>) -> String {
 }
 
 /// The text of a scheduler with its times, in RFC 3339, in the time zone of this process.
-pub(super) fn with_local_times(text: &str) -> String {
+pub(crate) fn with_local_times(text: &str) -> String {
     let words = text.split_inclusive(' ').map(|word| {
         let time = word.trim_end_matches([' ', ',', ';', ':']);
         match DateTime::parse_from_rfc3339(time) {
@@ -29,12 +29,12 @@ pub(super) fn with_local_times(text: &str) -> String {
 }
 
 /// The time of day in the time zone of this process, to the second.
-pub(super) fn time_of_day(at: DateTime<FixedOffset>) -> String {
+pub(crate) fn time_of_day(at: DateTime<FixedOffset>) -> String {
     at.with_timezone(&Local).format("%H:%M:%S").to_string()
 }
 
 /// In units that suit its length: `840 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`.
-pub(super) fn duration(span: TimeDelta) -> String {
+pub(crate) fn duration(span: TimeDelta) -> String {
     let milliseconds = span.num_milliseconds().max(0);
     let seconds = milliseconds / 1000;
     match seconds {
@@ -47,13 +47,13 @@ pub(super) fn duration(span: TimeDelta) -> String {
 }
 
 /// Like [`duration`], from a duration in an answer.
-pub(super) fn length(time: prost_types::Duration) -> String {
+pub(crate) fn length(time: prost_types::Duration) -> String {
     let time = TimeDelta::from_std(duration_from_wire(Some(&time)));
     duration(time.unwrap_or(TimeDelta::MAX))
 }
 
 /// The phases of an attempt with their lengths, as in `init 1.1 s, apply 12.4 s`.
-pub(super) fn steps(phases: PhaseTimes) -> String {
+pub(crate) fn steps(phases: PhaseTimes) -> String {
     let phases = [
         ("queue", phases.queue),
         ("render", phases.render),

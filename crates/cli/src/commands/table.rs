@@ -9,7 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 pub(crate) use self::short_id::RUN_ID_SHOWN;
 pub use self::short_id::short_id;
-use super::ui::on_one_line;
+use super::terminal_text::on_one_line;
 use crate::arguments::TableWidth;
 
 /// Blanks between two columns.
@@ -63,7 +63,7 @@ fn drawn<const COLUMNS: usize>(cells: Vec<[String; COLUMNS]>) -> String {
 
 /// A name and a value on each line, the values below each other. A value of several lines stays below
 /// itself; control characters are escaped.
-pub(super) fn sheet(entries: impl IntoIterator<Item = (&'static str, String)>) -> String {
+pub(crate) fn sheet(entries: impl IntoIterator<Item = (&'static str, String)>) -> String {
     let entries: Vec<(&str, String)> = entries.into_iter().collect();
     let names = entries.iter().map(|(name, _)| name.chars().count());
     // The colon takes one more column.
