@@ -246,12 +246,6 @@ impl WorkerId {
         worker.unwrap_or(&self.0)
     }
 
-    /// The id without the worker's name for operators: of the machine and the life.
-    pub fn without_name(&self) -> &str {
-        let named = self.without_life().and_then(|worker| worker.rfind('@'));
-        named.map_or(&self.0, |at| &self.0[at + 1..])
-    }
-
     fn without_life(&self) -> Option<&str> {
         let at = self.0.len().checked_sub(UUID_LENGTH)?;
         let (worker, life) = self.0.split_at_checked(at)?;

@@ -831,7 +831,7 @@ pub struct ListLostLeasesResponse {
 /// A lease that was taken back because its holder had fallen silent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LostLease {
-    /// The machine and the life of the worker that held it. Workers of earlier versions find the machine only in this form.
+    /// The worker that held it.
     #[prost(string, tag = "1")]
     pub worker_id: ::prost::alloc::string::String,
     /// When the first attempt of its run began.
@@ -840,9 +840,6 @@ pub struct LostLease {
     /// When it was taken back.
     #[prost(message, optional, tag = "3")]
     pub lost_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// The id of the worker, with the name of its file. Not set by earlier versions, which have it in "worker_id".
-    #[prost(string, tag = "4")]
-    pub named_worker_id: ::prost::alloc::string::String,
 }
 /// Asks for a run.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

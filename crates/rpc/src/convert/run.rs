@@ -79,8 +79,7 @@ pub fn timeouts_from_wire(timeouts: Option<&proto::StepTimeouts>) -> TaskTimeout
 /// A lost lease for the wire.
 pub fn lost_lease_to_wire(lease: &LostLease) -> proto::LostLease {
     proto::LostLease {
-        worker_id: lease.worker.without_name().to_owned(),
-        named_worker_id: lease.worker.to_string(),
+        worker_id: lease.worker.to_string(),
         started_at: Some(timestamp_to_wire(lease.started_at)),
         lost_at: Some(timestamp_to_wire(lease.lost_at)),
     }
@@ -91,12 +90,8 @@ pub fn lost_lease_from_wire(lease: proto::LostLease) -> Result<LostLease, Conver
     let time = |at: Option<prost_types::Timestamp>, field| {
         timestamp_from_wire(at.as_ref()).ok_or(ConversionError::Missing { field })
     };
-    let worker = match lease.named_worker_id.as_str() {
-        "" => lease.worker_id,
-        _ => lease.named_worker_id,
-    };
     Ok(LostLease {
-        worker: WorkerId::new(worker),
+        worker: WorkerId::new(lease.worker_id),
         started_at: time(lease.started_at, "LostLease.started_at")?,
         lost_at: time(lease.lost_at, "LostLease.lost_at")?,
     })
@@ -216,8 +211,6 @@ pub fn outcome_from_wire(
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-
     use super::*;
 
     #[test]
@@ -244,32 +237,6 @@ mod tests {
         }
         let newer = early_failure_from_wire(77);
         assert_eq!(newer, Some(EarlyFailure::Run), "a newer one");
-    }
-
-    #[test]
-    fn a_lost_lease_names_its_machine_to_workers_of_earlier_versions() {
-        const LIFE: &str = "0192f0c1-2b3c-7d4e-8f50-616263646566";
-        for (id, older) in [
-            (format!("edge@host-1-{LIFE}"), format!("host-1-{LIFE}")),
-            (format!("host-1-{LIFE}"), format!("host-1-{LIFE}")),
-            ("other@form".to_owned(), "other@form".to_owned()),
-        ] {
-            let lease = LostLease {
-                worker: WorkerId::new(id.clone()),
-                started_at: DateTime::UNIX_EPOCH,
-                lost_at: DateTime::UNIX_EPOCH,
-            };
-            let wire = lost_lease_to_wire(&lease);
-            assert_eq!(wire.worker_id, older);
-            assert_eq!(lost_lease_from_wire(wire.clone()), Ok(lease.clone()));
-            // A scheduler of an earlier version.
-            let earlier = proto::LostLease {
-                worker_id: id,
-                named_worker_id: String::new(),
-                ..wire
-            };
-            assert_eq!(lost_lease_from_wire(earlier), Ok(lease));
-        }
     }
 
     #[test]
