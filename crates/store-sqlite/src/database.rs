@@ -206,6 +206,10 @@ impl Database for SqliteDatabase {
         Ok(format!("{}.{version}", self.opened_at))
     }
 
+    async fn foreign_version(&self) -> Result<Option<String>, StoreError> {
+        self.pools.writer.foreign_version().await
+    }
+
     async fn enqueue(
         &self,
         leader: LeaderEpoch,
