@@ -132,3 +132,22 @@ pub async fn a_start_leaves_alone_what_is_not_to_be_tried_again<F: Fixture>() {
         "what was disabled is withdrawn"
     );
 }
+
+pub async fn a_run_is_open_while_it_is_queued_or_running<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let is_open = async || {
+        let open = scene.store().has_open_runs().await;
+        open.expect("open runs can be read")
+    };
+    assert!(!is_open().await);
+    scene.queue("a", "1").await;
+    assert!(is_open().await);
+    let lease = scene.lease().await;
+    assert!(is_open().await);
+    scene.failed(&lease, "no").await;
+    assert!(is_open().await, "the run waits for its next attempt");
+    scene.advance(seconds(4));
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    assert!(!is_open().await);
+}

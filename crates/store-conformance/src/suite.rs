@@ -280,6 +280,7 @@ macro_rules! store_suite {
                 waiting_checks_of_the_leader_are_counted,
                 a_start_makes_failed_runs_due_once_in_a_while,
                 a_start_leaves_alone_what_is_not_to_be_tried_again,
+                a_run_is_open_while_it_is_queued_or_running,
             }
             bundles {
                 bundles_come_back_byte_for_byte,

@@ -120,6 +120,11 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
     /// See [`Store::version`](cts_store::Store::version).
     async fn version(&self) -> Result<String, StoreError>;
 
+    /// See [`Store::foreign_version`](cts_store::Store::foreign_version).
+    async fn foreign_version(&self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
     /// See [`Store::acquire`](cts_store::Store::acquire).
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 

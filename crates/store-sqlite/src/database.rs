@@ -184,6 +184,10 @@ impl Database for SqliteDatabase {
         Ok(format!("{}.{version}", self.opened_at))
     }
 
+    async fn foreign_version(&self) -> Result<Option<String>, StoreError> {
+        self.pools.writer.foreign_version().await
+    }
+
     /// A power cut may undo a lease although Terraform has begun under it: no input counts as applied after a power
     /// cut, and waiting for the disk would delay every change.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {

@@ -5,9 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cts_store::StoreError;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{Row as _, SqlitePool};
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use crate::row::failed_to;
+
+const READ: &str = "read the version of the data";
+
+/// A number that changes with every commit of another connection.
+pub(crate) async fn commits_of_others(
+    connection: &mut SqliteConnection,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query("PRAGMA data_version")
+        .fetch_one(connection)
+        .await
+        .map_err(failed_to(READ))?;
+    row.try_get(0).map_err(failed_to(READ))
+}
 
 /// A connection that only reads how often other connections have committed. Counts of two connections are not
 /// comparable, so the connections are counted too, in case a connection is lost.
@@ -36,13 +49,8 @@ impl Observer {
     }
 
     pub(crate) async fn version(&self) -> Result<String, StoreError> {
-        let read = "read the version of the data";
-        let mut connection = self.pool.acquire().await.map_err(failed_to(read))?;
-        let row = sqlx::query("PRAGMA data_version")
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(failed_to(read))?;
-        let commits: i64 = row.try_get(0).map_err(failed_to(read))?;
+        let mut connection = self.pool.acquire().await.map_err(failed_to(READ))?;
+        let commits = commits_of_others(&mut connection).await?;
         let connection = self.connections.load(Ordering::SeqCst);
         Ok(format!("{connection}.{commits}"))
     }

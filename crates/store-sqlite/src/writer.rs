@@ -2,12 +2,14 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cts_store::StoreError;
 use cts_store_sql::{Durability, failed_to};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction};
+
+use crate::version::commits_of_others;
 
 /// The statements that begin a transaction. A transaction may read before it writes, so it locks at once.
 const fn begin(durability: Durability) -> &'static str {
@@ -27,18 +29,26 @@ pub(crate) struct Writer {
     pool: SqlitePool,
     /// The last commit failed.
     suspect: Arc<AtomicBool>,
+    /// Number of connections that were opened.
+    connections: Arc<AtomicU64>,
 }
 
 impl Writer {
     pub(crate) async fn connect(options: SqliteConnectOptions) -> Result<Self, sqlx::Error> {
         let suspect = Arc::new(AtomicBool::new(false));
         let failed = Arc::clone(&suspect);
+        let connections = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&connections);
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
             // A file does not need a ping.
             .test_before_acquire(false)
             .idle_timeout(None)
             .max_lifetime(None)
+            .after_connect(move |_connection, _metadata| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Box::pin(async { Ok(()) })
+            })
             .before_acquire(move |connection, _metadata| {
                 // Rollbacks have ended here: the pool waits for them before it takes a connection back.
                 let sound =
@@ -52,7 +62,11 @@ impl Writer {
             })
             .connect_with(options)
             .await?;
-        Ok(Self { pool, suspect })
+        Ok(Self {
+            pool,
+            suspect,
+            connections,
+        })
     }
 
     /// For migrations.
@@ -67,6 +81,20 @@ impl Writer {
             transaction: Some(begin.map_err(failed_to("begin a transaction"))?),
             suspect: Arc::clone(&self.suspect),
         })
+    }
+
+    /// A version that changes with every commit of another process: within this process only this connection commits.
+    /// `None` while a transaction is open, or after a failed commit.
+    pub(crate) async fn foreign_version(&self) -> Result<Option<String>, StoreError> {
+        if self.suspect.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let Some(mut connection) = self.pool.try_acquire() else {
+            return Ok(None);
+        };
+        let commits = commits_of_others(&mut connection).await?;
+        let connection = self.connections.load(Ordering::SeqCst);
+        Ok(Some(format!("{connection}.{commits}")))
     }
 
     pub(crate) async fn close(&self) {

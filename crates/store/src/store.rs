@@ -267,6 +267,11 @@ pub trait Store:
     /// is made of ([`cts_core::EVENTS_KEPT`]) need not change the version.
     async fn version(&self) -> Result<String, StoreError>;
 
+    /// Opaque version of the commits of other processes; `None` where it is not known, or not known now.
+    ///
+    /// Known for a file. Does not wait for a transaction of this process.
+    async fn foreign_version(&self) -> Result<Option<String>, StoreError>;
+
     /// The states of all visible tasks by name, or only of the tasks with this status.
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
 
@@ -374,6 +379,9 @@ pub trait Store:
     /// Time until the next queued run is due, zero if a run is due now. `None` if no run is queued that a worker with
     /// all capabilities could lease.
     async fn next_due(&self) -> Result<Option<Duration>, StoreError>;
+
+    /// Whether a run is queued or running, also of a disabled task.
+    async fn has_open_runs(&self) -> Result<bool, StoreError>;
 
     /// Amount of waiting work, independent of the capabilities of workers.
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError>;

@@ -28,6 +28,7 @@ use cts_store::{
 };
 use tokio::time::sleep;
 
+use crate::notifier::Notifier;
 use crate::tasks::modules::{Modules, NamedBy};
 
 pub use self::file_tasks::FileTasks;
@@ -151,19 +152,28 @@ impl OwnConfiguration {
     }
 
     /// Waits until a configuration with a number other than `number` is in force. Cancel safe.
-    pub(crate) async fn changed(&self, number: u64) {
+    pub(crate) async fn changed(&self, number: u64, notifier: &Notifier) {
         let mut seen = None;
+        let mut written = notifier.writes();
+        // The configuration may have changed between the read of `number` and this call.
+        let mut pause = POLL;
         loop {
-            sleep(POLL).await;
+            tokio::select! {
+                () = sleep(pause) => {}
+                Ok(()) = written.changed() => {}
+            }
+            pause = POLL;
             // If the read fails, the next round repeats it.
             let Ok(version) = self.store.configuration_version().await else {
                 continue;
             };
             if seen.as_ref() == Some(&version) {
+                pause = notifier.poll(POLL);
                 continue;
             }
             if let Ok(in_force) = self.store.configuration_in_force().await {
                 seen = Some(version);
+                pause = notifier.poll(POLL);
                 if in_force.is_some_and(|in_force| in_force.number != number) {
                     return;
                 }

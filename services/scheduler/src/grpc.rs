@@ -3,6 +3,7 @@
 pub(crate) mod access_service;
 pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;
+pub(crate) mod last_heartbeats;
 pub(crate) mod lease_proofs;
 pub(crate) mod log_service;
 pub(crate) mod overview;

@@ -97,7 +97,7 @@ impl Leader {
                 never = self.finish(&term, removals) => match never {},
                 never = self.count_cluster() => match never {},
                 never = self.time_changes() => match never {},
-                () = self.own.changed(number), if self.context.mode == Mode::Daemon => {}
+                () = self.own.changed(number, &self.context.notifier), if self.context.mode == Mode::Daemon => {}
             }
             // The next round makes a planner for the other tasks. A write that this planner has begun may still
             // take effect.

@@ -5,6 +5,7 @@
 //! through the store, in batches, and may be lost; a poll makes up for each lost hint.
 
 mod followed_logs;
+pub(crate) mod foreign_writes;
 pub(crate) mod hints;
 pub(crate) mod log_follower;
 pub(crate) mod queue_watch;
@@ -12,12 +13,13 @@ pub(crate) mod queue_watch;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Clock, RunId, TaskName, WorkerId};
 use cts_store::{Claim, Hint};
-use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::sync::{Notify, broadcast, mpsc, watch};
 
 use crate::metrics::Metrics;
 use crate::notifier::followed_logs::FollowedLogs;
@@ -30,6 +32,10 @@ const CHANGES_IN_A_PASS: usize = 8;
 
 /// Hints that wait to be published. Further hints are dropped, and the other replicas rely on their polls.
 const OUTGOING: usize = 8192;
+
+/// Time between two polls for changes that come with hints, in a process that has the store for itself: there hints are
+/// not lost on their way.
+const POLL_ALONE: Duration = Duration::from_secs(8);
 
 /// A run has a new status.
 #[derive(Debug, Clone)]
@@ -57,8 +63,12 @@ pub(crate) struct Notifier {
     pub(crate) waits: Notify,
     /// Wakes the workers with leased runs: a run may have been cancelled.
     pub(crate) cancels: Notify,
-    /// Wakes the leader: the settings of workers may have changed.
+    /// Wakes the leader: the settings of workers may have changed, or a run may have no settings.
     pub(crate) settings: Notify,
+    /// Wakes the leader: a run may be queued that was not.
+    pub(crate) open_runs: Notify,
+    /// Changes when tokens or configurations may have changed.
+    written: watch::Sender<()>,
     pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
     /// Id of this replica; empty without other replicas.
@@ -85,6 +95,8 @@ impl Notifier {
             waits: Notify::new(),
             cancels: Notify::new(),
             settings: Notify::new(),
+            open_runs: Notify::new(),
+            written: watch::Sender::new(()),
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
             replica: String::new(),
@@ -131,13 +143,47 @@ impl Notifier {
     fn wake_for_queue(&self) {
         self.wake_one_of_each_class();
         self.schedule.notify_one();
+        self.open_runs.notify_one();
         self.waits.notify_waiters();
     }
 
     fn wake_for_tasks(&self) {
         self.tasks.notify_one();
+        // A run that destroys may be queued without settings.
+        self.settings.notify_one();
         self.waits.notify_waiters();
         self.cancels.notify_waiters();
+    }
+
+    /// Whether no other replica uses the store.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.outgoing.is_none()
+    }
+
+    /// Time between two polls for changes that come with hints; with other replicas, `every`.
+    pub(crate) fn poll(&self, every: Duration) -> Duration {
+        if self.is_alone() {
+            every.max(POLL_ALONE)
+        } else {
+            every
+        }
+    }
+
+    /// This process has written a configuration, or another process may have written to the store.
+    pub(crate) fn written(&self) {
+        self.written.send_replace(());
+    }
+
+    /// Another process has written to the store, which has no other replica.
+    pub(crate) fn foreign_write(&self) {
+        self.written();
+        self.wake_for_queue();
+        self.wake_for_tasks();
+    }
+
+    /// Changes with each call of [`Notifier::written`].
+    pub(crate) fn writes(&self) -> watch::Receiver<()> {
+        self.written.subscribe()
     }
 
     /// Wakes one waiting worker of each class, since it may find a run.

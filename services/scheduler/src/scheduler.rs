@@ -32,6 +32,7 @@ use crate::explain::Board;
 use crate::grpc::access_service::AccessEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
+use crate::grpc::last_heartbeats::LastHeartbeats;
 use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
 use crate::grpc::overview::Overviews;
@@ -46,7 +47,7 @@ use crate::leader::leader_context::LeaderContext;
 use crate::metrics::Metrics;
 use crate::mode::Mode;
 use crate::notifier::Notifier;
-use crate::notifier::{hints, log_follower, queue_watch};
+use crate::notifier::{foreign_writes, hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
 use crate::run_spans::RunSpans;
 use crate::tasks::disabled_checks::DisabledChecks;
@@ -196,7 +197,9 @@ impl Scheduler {
             let retried = leader.own.retry_failed_now().await;
             retried.map_err(RunError::Prepare)?;
         }
-        let files = FileTasks::new(leader.own.clone(), options.modules.clone(), is_open);
+        let notifier = Arc::clone(&leader.context.notifier);
+        let modules = options.modules.clone();
+        let files = FileTasks::new(leader.own.clone(), modules, is_open, notifier);
         Ok(Self {
             options,
             leader,
@@ -285,6 +288,7 @@ impl Scheduler {
                 notifier: Arc::clone(notifier),
                 runs,
                 registrations,
+                last_heartbeats: LastHeartbeats::default(),
                 cluster_key: self.cluster_key.clone(),
             }))
     }
@@ -381,7 +385,7 @@ impl Scheduler {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), unschedulable),
                 log_follower::watch(Arc::clone(&store), Arc::clone(&notifier)),
-                tokens.watch(Arc::clone(&store)),
+                tokens.watch(Arc::clone(&store), &notifier),
                 retention::keep(Arc::clone(&store), audit.kept_for, audit.kept),
                 async {
                     if let Some(file) = audit.file {
@@ -396,12 +400,15 @@ impl Scheduler {
                 },
                 async {
                     if options.mode == Mode::Daemon {
-                        configuration::watch(files).await;
+                        configuration::watch(files, &notifier).await;
                     }
                 },
                 async {
-                    if options.sharing == Sharing::Shared {
-                        compatibility::check(Arc::clone(&store)).await;
+                    match options.sharing {
+                        Sharing::Alone => {
+                            foreign_writes::watch(Arc::clone(&store), Arc::clone(&notifier)).await;
+                        }
+                        Sharing::Shared => compatibility::check(Arc::clone(&store)).await,
                     }
                 },
             )

@@ -10,7 +10,10 @@ use cts_store::{Store, StoredToken};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Pause between looks at the store. Commands change tokens in the database itself, so no call announces that.
+use crate::notifier::Notifier;
+
+/// Pause between looks at the store. Commands change tokens in the database itself, so no call announces that; a process
+/// that has the store for itself notices writes of commands (`foreign_writes`).
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The tokens as they were read last; `None` before the first time. Cheap to clone.
@@ -44,9 +47,11 @@ impl Tokens {
     }
 
     /// Reads the tokens again and again, while they are followed.
-    pub(crate) async fn watch(&self, store: Arc<dyn Store>) {
+    pub(crate) async fn watch(&self, store: Arc<dyn Store>, notifier: &Notifier) {
         let mut outage = Outage::default();
+        let mut written = notifier.writes();
         loop {
+            written.mark_unchanged();
             if self.0.receiver_count() > 0 {
                 match store.tokens().await {
                     Ok(tokens) => {
@@ -69,7 +74,15 @@ impl Tokens {
                     }
                 }
             }
-            sleep(LOOK_EVERY).await;
+            let pause = if outage.is_on() || self.0.receiver_count() == 0 {
+                LOOK_EVERY
+            } else {
+                notifier.poll(LOOK_EVERY)
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                Ok(()) = written.changed() => {}
+            }
         }
     }
 }

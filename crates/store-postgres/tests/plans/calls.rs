@@ -118,6 +118,7 @@ impl Calls {
             self.store.task_facts(few).await.unwrap();
             self.store.shown_runs().await.unwrap();
             self.store.task_marks().await.unwrap();
+            self.store.has_open_runs().await.unwrap();
             let open = RunFilter {
                 status: Some(RunStatus::Queued),
                 limit: u32::MAX,

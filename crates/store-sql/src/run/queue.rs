@@ -52,6 +52,17 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
     })
 }
 
+/// Whether a run is queued or running.
+pub async fn has_open(c: &mut dyn Connection) -> Result<bool, StoreError> {
+    let open = sql(
+        "look for open runs",
+        "-- has_open_runs; indexes runs_due, runs_one_running
+        SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'queued' AND due_at >= 0)
+            OR EXISTS (SELECT 1 FROM runs WHERE status = 'running') AS value",
+    );
+    open.one(c, flag).await
+}
+
 /// Condition that no other run of the task keeps `r` waiting.
 fn is_free(dialect: Dialect) -> &'static str {
     dialect.pick(

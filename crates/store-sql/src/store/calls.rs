@@ -203,6 +203,11 @@ impl<D: Database> Store for SqlStore<D> {
         self.noted(self.in_time(self.database.version())).await
     }
 
+    async fn foreign_version(&self) -> Result<Option<String>, StoreError> {
+        let _call = self.calls.begin(Intent::Read);
+        self.noted(self.database.foreign_version()).await
+    }
+
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
         read!(self, c => events::states(c, status))
     }
@@ -294,6 +299,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
         read!(self, c => queue::next_due(c))
+    }
+
+    async fn has_open_runs(&self) -> Result<bool, StoreError> {
+        read!(self, c => queue::has_open(c))
     }
 
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError> {

@@ -1,8 +1,9 @@
 //! Two stores on one file, and rows that the trait cannot make.
 
 use cts_core::TaskOrigin;
+use cts_core::access::{AuditAction, AuditRecord, Caller};
 use cts_core::runs::RunStatus;
-use cts_store::Store as _;
+use cts_store::{AccessStore as _, Store as _};
 use cts_store_conformance::{Scene, bytes_of, claim, input, spec, stored_input, task};
 
 use crate::fixture::{BOOT, SqliteFixture};
@@ -26,6 +27,33 @@ async fn a_second_open_loses_nothing() {
     scene.restart().await;
     assert_eq!(scene.run(last_applied).await.status, RunStatus::Succeeded);
     assert_eq!(scene.run(queued).await.status, RunStatus::Succeeded);
+}
+
+#[tokio::test]
+async fn only_writes_of_other_processes_change_the_foreign_version() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let version = async |scene: &Scene<SqliteFixture>| {
+        let version = scene.store().foreign_version().await.unwrap();
+        version.expect("no transaction is open")
+    };
+    let before = version(&scene).await;
+    scene.apply("a", "1").await;
+    assert_eq!(version(&scene).await, before);
+    let fixture = scene.fixture();
+    let command = cts_store_sqlite::attach(&fixture.path(), fixture.clock()).await;
+    let command = command.unwrap();
+    assert_eq!(version(&scene).await, before);
+    for text in ["2", "3"] {
+        let before = version(&scene).await;
+        let caller = Caller::anonymous(None);
+        let record = AuditRecord::new(caller, AuditAction::RevokeToken, "ci");
+        command.audit(&[record]).await.unwrap();
+        let after = version(&scene).await;
+        assert_ne!(after, before);
+        scene.apply("a", text).await;
+        assert_eq!(version(&scene).await, after);
+    }
+    command.close().await;
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use cts_store::{Registered, StoreError};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::OwnConfiguration;
+use crate::notifier::Notifier;
 use crate::tasks::modules::Modules;
 
 /// The task blocks of a member. Cheap to clone; clones share them.
@@ -14,6 +15,7 @@ use crate::tasks::modules::Modules;
 pub struct FileTasks {
     state: Arc<Mutex<State>>,
     modules: Modules,
+    notifier: Arc<Notifier>,
 }
 
 #[derive(Debug)]
@@ -26,7 +28,12 @@ pub(super) struct State {
 }
 
 impl FileTasks {
-    pub(crate) fn new(own: OwnConfiguration, modules: Modules, is_open: bool) -> Self {
+    pub(crate) fn new(
+        own: OwnConfiguration,
+        modules: Modules,
+        is_open: bool,
+        notifier: Arc<Notifier>,
+    ) -> Self {
         let state = State {
             own,
             is_open,
@@ -35,6 +42,7 @@ impl FileTasks {
         Self {
             state: Arc::new(Mutex::new(state)),
             modules,
+            notifier,
         }
     }
 
@@ -60,6 +68,7 @@ impl FileTasks {
         );
         let own = own.await?;
         let registered = own.register_for_good().await?;
+        self.notifier.written();
         let is_same = own.configuration == before.configuration;
         *state = State {
             own,

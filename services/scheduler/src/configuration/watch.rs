@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::file_tasks::{FileTasks, State};
 use super::{OwnConfiguration, POLL, list_differences};
+use crate::notifier::Notifier;
 
 /// Time between two log lines about a condition that lasts.
 const AGAIN: Duration = Duration::from_hours(1);
@@ -25,10 +26,12 @@ struct LastLogged {
 
 /// Watches for ever. While it is not certain whether the configuration of this member takes effect, the member registers
 /// it again.
-pub(crate) async fn watch(files: FileTasks) {
+pub(crate) async fn watch(files: FileTasks, notifier: &Notifier) {
     let mut logged = LastLogged::default();
     let mut seen: Option<(String, Instant)> = None;
+    let mut written = notifier.writes();
     loop {
+        written.mark_unchanged();
         let pause = {
             let mut state = files.state().await;
             if state.is_open {
@@ -37,11 +40,16 @@ pub(crate) async fn watch(files: FileTasks) {
             compare_if_new(&state, &mut logged, &mut seen).await;
             if state.is_open {
                 state.own.pause()
-            } else {
+            } else if seen.is_none() {
                 POLL
+            } else {
+                notifier.poll(POLL)
             }
         };
-        sleep(pause).await;
+        tokio::select! {
+            () = sleep(pause) => {}
+            Ok(()) = written.changed() => {}
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use cts_store::{Store, StoreError, TaskChange, WorkerState};
 use tonic::{Request, Response, Status};
 
 use crate::audit::recorder::{note, outcome_of, record};
+use crate::grpc::last_heartbeats::LastHeartbeats;
 use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
 use crate::leader::settings::other_settings;
@@ -30,6 +31,7 @@ pub(crate) struct WorkerEndpoint {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) runs: RunEndpoint,
     pub(crate) registrations: Registrations,
+    pub(crate) last_heartbeats: LastHeartbeats,
     /// The key of the cluster, unless each process has it in a file.
     pub(crate) cluster_key: Option<ClusterKey>,
 }
@@ -149,6 +151,7 @@ impl WorkerService for WorkerEndpoint {
         if request.leaving {
             let left = self.store.forget_worker(&worker.id).await;
             left.or_status()?;
+            self.last_heartbeats.forget(&worker.id);
             tracing::info!(worker.id = %worker.id, "a worker has left");
             return Ok(Response::new(proto::HeartbeatResponse {
                 drain,
@@ -170,7 +173,9 @@ impl WorkerService for WorkerEndpoint {
         if worker.draining {
             self.notifier.drains(&worker.id);
         }
-        self.notifier.settings.notify_one();
+        if self.last_heartbeats.is_news(&worker) {
+            self.notifier.settings.notify_one();
+        }
         let key = self.cluster_key.as_ref();
         let key = key.filter(|_| request.wants_cluster_key);
         Ok(Response::new(proto::HeartbeatResponse {

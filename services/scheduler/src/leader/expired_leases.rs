@@ -9,12 +9,16 @@ use cts_store::{ExpiredLeases, LeaderError, Requeued};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use super::Leader;
+use super::leader_context::LeaderContext;
 use super::lost_workers::{FurtherLosses, LostWorkers};
 use crate::run_spans::EndedLease;
 use crate::term::Term;
 
 /// Time before a write that the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Longest time between two rounds while no run is open.
+const LONGEST_REST: Duration = Duration::from_secs(8);
 
 /// Leases taken back by one statement; if more have expired, the next statement follows at once.
 const REAPED_AT_ONCE: usize = 16;
@@ -43,9 +47,12 @@ impl Leader {
                     if requeued.len() == each.len() {
                         ticks.reset_immediately();
                     }
-                    for run in requeued {
-                        log(&run, &mut workers);
-                        self.lost(&run).await;
+                    for run in &requeued {
+                        log(run, &mut workers);
+                        self.lost(run).await;
+                    }
+                    if requeued.is_empty() && workers.is_empty() && self.rest().await {
+                        ticks.reset();
                     }
                 }
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
@@ -55,6 +62,26 @@ impl Leader {
                 }
             }
         }
+    }
+
+    /// If no run is open, waits until a run may be queued. Returns whether it has waited.
+    ///
+    /// A wait is shorter than a lease, so that a run without a hint keeps no expired lease.
+    async fn rest(&self) -> bool {
+        let LeaderContext {
+            store,
+            notifier,
+            lease,
+            ..
+        } = &*self.context;
+        if !notifier.is_alone() || !matches!(store.has_open_runs().await, Ok(false)) {
+            return false;
+        }
+        tokio::select! {
+            () = notifier.open_runs.notified() => {}
+            () = sleep(LONGEST_REST.min(*lease / 4)) => {}
+        }
+        true
     }
 
     /// A run has lost its worker.

@@ -43,6 +43,11 @@ impl LostWorkers {
         }
     }
 
+    /// Whether no line is due later.
+    pub(super) fn is_empty(&self) -> bool {
+        self.workers.is_empty()
+    }
+
     /// Notes an expired lease. Returns whether this is the first lost lease of its worker, whose line is due at once.
     pub(super) fn expired(
         &mut self,

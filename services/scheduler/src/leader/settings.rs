@@ -32,8 +32,11 @@ use crate::term::Term;
 /// Time between two rounds without a notification, where heartbeats may reach another replica.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Time between two rounds without a notification, where all heartbeats reach this process.
-const EVERY_ALONE: Duration = Duration::from_secs(8);
+/// Time between two rounds without a notification while a run is open, where all heartbeats reach this process.
+const EVERY_OPEN: Duration = Duration::from_secs(3);
+
+/// Time between two rounds without a notification while no run is open, where all heartbeats reach this process.
+const EVERY_IDLE: Duration = Duration::from_secs(8);
 
 /// Shortest time between two looks, in which heartbeats gather.
 const GATHER: Duration = Duration::from_millis(20);
@@ -72,14 +75,14 @@ impl SettingsKeeper {
         let context = Arc::clone(&self.context);
         let used = Arc::clone(&self.used);
         let mut outage = Outage::default();
-        let every = match context.workers {
-            Workers::Own => EVERY_ALONE,
-            Workers::Others => EVERY,
-        };
         loop {
             let epoch = term.in_force().await;
+            let mut pause = EVERY;
             match self.compare(epoch).await {
-                Ok(()) => drop(outage.works()),
+                Ok(changed) => {
+                    outage.works();
+                    pause = self.pause(changed).await;
+                }
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
                     if outage.fails() {
@@ -89,14 +92,27 @@ impl SettingsKeeper {
             }
             tokio::time::sleep(GATHER).await;
             tokio::select! {
-                () = tokio::time::sleep(if outage.is_on() { EVERY } else { every }) => {}
+                () = tokio::time::sleep(pause) => {}
                 () = context.notifier.settings.notified(), if !outage.is_on() => {}
                 () = used.more.notified(), if !outage.is_on() => {}
             }
         }
     }
 
-    async fn compare(&mut self, epoch: LeaderEpoch) -> Result<(), LeaderError> {
+    /// Time until the next round. After a change of the settings, runs may be queued that the round has not seen.
+    async fn pause(&self, changed: bool) -> Duration {
+        match self.context.workers {
+            Workers::Others => EVERY,
+            Workers::Own if changed => EVERY,
+            Workers::Own => match self.context.store.has_open_runs().await {
+                Ok(false) => EVERY_IDLE,
+                Ok(true) | Err(_) => EVERY_OPEN,
+            },
+        }
+    }
+
+    /// Returns whether the settings have changed.
+    async fn compare(&mut self, epoch: LeaderEpoch) -> Result<bool, LeaderError> {
         let mut used = self.used_scopes();
         let generations = self.context.store.settings().await?;
         let workers = self.context.store.workers(FORGOTTEN_AFTER).await?;
@@ -114,7 +130,8 @@ impl SettingsKeeper {
         };
         round.decide(&mut self.absences, timeouts, Instant::now());
         round.assign(&unsettled);
-        if !round.change.is_empty() {
+        let changed = !round.change.is_empty();
+        if changed {
             self.context
                 .store
                 .change_settings(epoch, &round.change)
@@ -135,7 +152,7 @@ impl SettingsKeeper {
             }
             is_other
         });
-        Ok(())
+        Ok(changed)
     }
 
     fn used_scopes(&self) -> Used {

@@ -10,7 +10,8 @@ use tokio::time::sleep;
 use crate::notifier::Notifier;
 use crate::unschedulable::Unschedulable;
 
-/// Longest time between two polls: a change without a hint is found after this.
+/// Longest time between two polls while a run waits, and where hints may be lost: a change without a hint is found
+/// after this.
 const POLL: Duration = Duration::from_secs(1);
 
 /// First pause after a run was due and a worker was woken; doubles while the run stays due, since possibly no worker is
@@ -36,7 +37,10 @@ pub(crate) async fn watch(
             Ok(due) => {
                 pause = FIRST_PAUSE;
                 unschedulable.nothing_due();
-                due.unwrap_or(POLL).min(POLL)
+                match due {
+                    Some(due) => due.min(POLL),
+                    None => pause_without_due(&*store, &notifier).await,
+                }
             }
             Err(error) => {
                 tracing::debug!(error = %Chain(&error), "cannot look for due runs");
@@ -51,5 +55,16 @@ pub(crate) async fn watch(
                 sleep(FIRST_PAUSE).await;
             } => {}
         }
+    }
+}
+
+/// The pause while no run is due at a known time. An open run may become due without a hint, for example when a
+/// concurrency group is free.
+async fn pause_without_due(store: &dyn Store, notifier: &Notifier) -> Duration {
+    let pause = notifier.poll(POLL);
+    if pause > POLL && matches!(store.has_open_runs().await, Ok(false)) {
+        pause
+    } else {
+        POLL
     }
 }

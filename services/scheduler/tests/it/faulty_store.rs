@@ -238,6 +238,7 @@ faulty! {
     fn explain(&self, leader: LeaderEpoch, explanations: &[(TaskName, String)]) -> Result<(), LeaderError>;
     fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
     fn version(&self) -> Result<String, StoreError>;
+    fn foreign_version(&self) -> Result<Option<String>, StoreError>;
     fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
     fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
     fn enqueue(&self, leader: LeaderEpoch, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, LeaderError>;
@@ -250,6 +251,7 @@ faulty! {
     fn reap(&self, leader: LeaderEpoch, each: &[ExpiredLeases]) -> Result<Vec<Requeued>, LeaderError>;
     fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
     fn next_due(&self) -> Result<Option<Duration>, StoreError>;
+    fn has_open_runs(&self) -> Result<bool, StoreError>;
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
     fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;

@@ -16,6 +16,7 @@ mod faulty_store;
 mod followed_logs;
 mod hiccups;
 mod housekeeping;
+mod idle;
 mod lease_proofs;
 mod leases;
 mod membership;
