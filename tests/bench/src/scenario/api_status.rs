@@ -64,9 +64,6 @@ async fn measure(
         access: options.access,
     };
     let site = stage.new_site(plan).await?;
-    if options.ticking {
-        site.tick()?;
-    }
     say(&format!("{name}: first pass"));
     let (_started, mut runs) = stage.start_cts(&site).await?;
     runs.first_pass(site.tasks().len()).await?;
