@@ -20,7 +20,6 @@ mod kill;
 mod log;
 mod matrix;
 mod overview;
-mod parallel;
 pub(crate) mod program;
 mod reconfigured;
 mod replace;

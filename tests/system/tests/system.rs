@@ -13,7 +13,6 @@ mod failing_module;
 mod fresh_inputs;
 mod groups;
 pub(crate) mod grpc;
-mod grpc_log;
 pub(crate) mod halting;
 mod hostile_values;
 mod killed_moves;

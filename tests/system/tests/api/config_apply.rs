@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use cts_testkit::{assert_contains, eventually};
-use cts_tests::{DEADLINE, Shape, executable, task};
+use cts_tests::{DEADLINE, Shape, executable, met, task};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -34,11 +34,7 @@ async fn equal(scene: &Scene) {
 async fn wait_for_names(scene: &Scene, names: &[&str]) {
     eventually(DEADLINE, async || {
         let found = scene.names().await;
-        if found == names {
-            Ok(())
-        } else {
-            Err(found.join(" "))
-        }
+        met(found == names, found.join(" "))
     })
     .await;
 }
@@ -137,11 +133,7 @@ async fn another_file_takes_effect_without_a_start() {
     let said = "the task blocks of a member are not in force";
     eventually(DEADLINE, async || {
         let output = scene.instance.output();
-        if output.contains(said) {
-            Ok(())
-        } else {
-            Err(said)
-        }
+        met(output.contains(said), said)
     })
     .await;
 

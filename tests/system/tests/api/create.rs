@@ -5,8 +5,7 @@ use cts_tests::{DEADLINE, Site};
 use serde_json::json;
 
 use crate::api::row::request_id;
-use crate::api::scene::{MODULE, Scene, creation, task, task_on};
-use crate::api::wire::answer;
+use crate::api::scene::{MODULE, Scene, task, task_on};
 
 /// A scene without tasks whose site has a module of its own for each of these.
 async fn with_modules(names: &[&str]) -> Scene {
@@ -147,29 +146,6 @@ async fn a_disabled_task_is_neither_planned_nor_applied() {
         scene.wait_until_gone("off").await;
     }
     assert_eq!(scene.steps("off"), 0);
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
-async fn first_of_two_parallel_creations_with_one_name_wins() {
-    let scene = with_modules(&["twin"]).await;
-    scene.site.hold();
-    let request = creation(&task("twin", &module("twin")), "?run=now");
-    let mut first = request.begin(scene.instance.api.address()).await;
-    scene.site.wait_for_step("twin", "begin", "web-1").await;
-    scene.ask("GET", "/v1/tasks/twin").await.refused(404);
-    scene.switch("twin", false, "").await.refused(404);
-    assert_eq!(scene.delete("twin").await.status, 404);
-    assert_eq!(scene.names().await, [""; 0]);
-    let mut second = request.begin(scene.instance.api.address()).await;
-    scene.site.release();
-    answer(&mut first, false).await.unwrap().expect(201);
-    let message = answer(&mut second, false).await.unwrap().refused(400);
-    assert!(
-        message.contains("twin") && message.contains("already exists"),
-        "{message}"
-    );
-    assert_eq!(scene.steps("twin"), 1);
     scene.instance.stop().await;
 }
 

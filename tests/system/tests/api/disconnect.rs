@@ -1,7 +1,7 @@
 //! Work belongs to the server: a client that goes away stops nothing (docs/compatibility.md#api).
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Site, task};
+use cts_tests::{DEADLINE, Site, met, task};
 
 use crate::api::scene::{Scene, creation, switching, task as object};
 
@@ -19,11 +19,7 @@ async fn a_creation_goes_on_without_its_client() {
     // noticed.
     eventually(DEADLINE, async || {
         let answer = scene.ask("GET", "/v1/status").await;
-        if answer.status == 200 {
-            Ok(())
-        } else {
-            Err(answer.to_string())
-        }
+        met(answer.status == 200, answer.to_string())
     })
     .await;
     assert!(scene.site.terraform_processes().contains(&terraform));

@@ -1,7 +1,7 @@
 //! Everything is killed in the middle of work that was requested over the API, and started again.
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Instance, Shape, Site, task};
+use cts_tests::{DEADLINE, Instance, Shape, Site, met, task};
 
 use crate::api::scene::{MODULE, Scene, creation, switching, task as object};
 
@@ -97,11 +97,7 @@ async fn an_update_and_a_deletion_are_carried_on_after_a_kill() {
     scene.wait_until_gone("idle").await;
     eventually(DEADLINE, async || {
         let names = scene.names().await;
-        if names.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("{names:?}"))
-        }
+        met(names.is_empty(), format!("{names:?}"))
     })
     .await;
     scene.instance.stop().await;

@@ -1,8 +1,7 @@
 //! The configuration changes while no cts runs: new, changed and removed tasks take effect at the next start,
 //! and tasks of the API stay (docs/runs.md#tasks-of-files-and-of-the-api).
 
-use cts_testkit::{assert_contains, eventually};
-use cts_tests::{DEADLINE, Site, task};
+use cts_tests::task;
 use serde_json::json;
 
 use crate::api::scene::{MODULE, Scene, task as object};
@@ -102,61 +101,5 @@ async fn description_put_over_the_api_causes_no_run_after_a_restart() {
         1,
         "nothing that a module sees is another"
     );
-    scene.instance.stop().await;
-}
-
-/// A start makes failed tasks due, some of which the new file declares otherwise.
-#[tokio::test]
-async fn failed_task_is_not_retried_as_it_was_before_the_file_changed() {
-    let site = Site::new();
-    let names = ["changed", "off"];
-    let own = |name| task(name, &format!("./modules/{name}"), &["web"], "");
-    for name in names {
-        site.write_steps(name);
-    }
-    let scene = Scene::of_site(site, &names.map(own).concat()).await;
-    for name in names {
-        scene.instance.api.wait_for_events(name, 1).await;
-    }
-    let register = async |scene: &Scene, tag| {
-        let consul = &scene.consul;
-        consul
-            .register_service("web", "web-1", 1, &[], &[tag])
-            .await;
-    };
-    register(&scene, "broken").await;
-    for name in names {
-        scene.instance.api.wait_for_events(name, 2).await;
-    }
-    let begun = names.map(|name| scene.steps(name));
-
-    let after = [
-        filed("changed", ""),
-        task("off", "./modules/off", &["web"], "enabled = false"),
-    ];
-    scene.configure(&after.concat());
-    let scene = scene.restart().await;
-    let output = scene.instance.output();
-    assert_contains(&output, ["the configuration changes a task"]);
-    scene.site.wait_for_ids("changed", &["web-1"]).await;
-    assert_eq!(names.map(|name| scene.steps(name)), begun);
-
-    register(&scene, "mended").await;
-    // Both tasks have one view.
-    eventually(DEADLINE, async || {
-        let recorded = scene.site.recorded("changed")?.to_string();
-        if recorded.contains("mended") {
-            Ok(())
-        } else {
-            Err(recorded)
-        }
-    })
-    .await;
-    scene.switch("off", true, "?run=now").await.expect(200);
-    assert_eq!(
-        scene.instance.api.task_status("off").await["status"],
-        "successful"
-    );
-    assert_eq!(scene.steps("off"), begun[1] + 1);
     scene.instance.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Changes made over the API outlive the process.
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Instance, Shape, Site, task};
+use cts_tests::{DEADLINE, Instance, Shape, Site, met, task};
 use serde_json::json;
 
 use crate::api::scene::{MODULE, Scene, prepare, task as object};
@@ -56,23 +56,6 @@ async fn tasks_changes_and_deletions_survive() {
     scene.instance.stop().await;
 }
 
-#[tokio::test]
-async fn a_deletion_that_waited_for_a_run_goes_on() {
-    let scene = Scene::with_steps().await;
-    scene.hold_at_work().await;
-    assert_eq!(scene.delete("pool").await.status, 202);
-    let scene = scene.restart().await;
-    scene.site.release();
-    scene.wait_until_gone("pool").await;
-    let scene = scene.restart().await;
-    assert_eq!(
-        scene.names().await,
-        [""; 0],
-        "deleted tasks of the file stay so"
-    );
-    scene.instance.stop().await;
-}
-
 /// `-reset-storage` makes everything as the configuration has it. An option of `cts start`.
 #[tokio::test]
 async fn reset_storage_forgets_what_the_api_has_made() {
@@ -107,11 +90,7 @@ async fn reset_storage_forgets_what_the_api_has_made() {
     };
     eventually(DEADLINE, async || {
         let names = scene.names().await;
-        if names == ["kept", "dropped"] {
-            Ok(())
-        } else {
-            Err(format!("{names:?}"))
-        }
+        met(names == ["kept", "dropped"], format!("{names:?}"))
     })
     .await;
     assert!(scene.instance.api.is_enabled("kept").await);

@@ -112,25 +112,6 @@ async fn after_an_outage_all_is_as_before_and_changes_are_applied() {
 }
 
 #[tokio::test]
-async fn the_same_events_are_shown_before_and_after_a_takeover() {
-    use cts_tests::Service;
-
-    let mut scene = Scene::start(Plan::of(1, 2, 1, 1)).await;
-    for _ in 0..5 {
-        scene.change_is_applied().await;
-        scene.settled_events().await;
-    }
-    let before = scene.settled_events().await;
-    assert_eq!(before.len(), 5);
-    let status = scene.cluster.api(0).task_status("pool").await;
-    let leader = scene.cluster.wait_for_leader().await;
-    scene.cluster.kill(Service::Scheduler, leader).await;
-    scene.cluster.wait_for_leader().await;
-    assert_eq!(scene.cluster.api(0).events("pool").await, before);
-    assert_eq!(scene.cluster.api(0).task_status("pool").await, status);
-}
-
-#[tokio::test]
 async fn work_goes_on_at_once_after_a_database_that_stood_still_for_longer_than_a_lease() {
     let postgres = Postgres::start().await;
     let url = postgres.create_database().await;

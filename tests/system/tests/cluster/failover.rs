@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, Postgres, eventually};
-use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, task};
+use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, met, task};
 
 /// Life of the leases here.
 const LIFE: Duration = Duration::from_secs(8);
@@ -87,10 +87,7 @@ impl Scene {
     async fn wait_for_log(&self, text: &str) {
         eventually(DEADLINE, async || {
             let output = self.cluster.all_output();
-            output
-                .contains(text)
-                .then_some(())
-                .ok_or(format!("{text:?} is not logged"))
+            met(output.contains(text), format!("{text:?} is not logged"))
         })
         .await;
     }

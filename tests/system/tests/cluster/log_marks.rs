@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use cts_testkit::eventually;
-use cts_tests::{Cluster, DEADLINE, Service};
+use cts_tests::{Cluster, DEADLINE, Service, met};
 use regex::Regex;
 
 /// A process, and its name in a snapshot.
@@ -92,7 +92,7 @@ impl<'a> Marks<'a> {
         eventually(DEADLINE, async || {
             let output = cluster.output(*service, *index);
             let is_logged = output[*from..].contains(text);
-            is_logged.then_some(()).ok_or(output)
+            met(is_logged, output)
         })
         .await;
     }

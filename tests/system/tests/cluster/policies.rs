@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cts_testkit::{ConsulAgent, access_control_by_default_deny, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Instance, Plan, Service, Site};
+use cts_tests::{Backend, Cluster, DEADLINE, Instance, Plan, Service, Site, met};
 use serde_json::{Value, json};
 
 const WATCHER: &str = "0d6a3b52-3c1b-4a6c-9f5e-6b1f3f0c7a11";
@@ -146,7 +146,7 @@ async fn until_registered(consul: &ConsulAgent) {
         let services = services.as_object().unwrap();
         let name = "consul-terraform-sync";
         let there = services.values().any(|service| service["Service"] == name);
-        there.then_some(()).ok_or_else(|| format!("{services:?}"))
+        met(there, format!("{services:?}"))
     })
     .await;
 }

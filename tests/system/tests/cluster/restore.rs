@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use cts_testkit::{ConsulAgent, Postgres, postgres_path};
-use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, task};
+use cts_tests::{Api, Backend, Cluster, Plan, RECORDER, Service, Site, task};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -29,15 +30,14 @@ async fn restore(url: &str, file: &Path) {
 }
 
 async fn create(api: &Api, body: &Value) {
-    let client = reqwest::Client::builder().no_proxy().timeout(DEADLINE);
-    let request = client.build().unwrap().post(api.url("/v1/tasks?run=now"));
-    let answer = request.json(body).send().await.unwrap();
-    assert_eq!(answer.status(), 201, "{}", answer.text().await.unwrap());
+    let path = "/v1/tasks?run=now";
+    let (status, answer) = api.send(Method::POST, path, Some(body.clone())).await;
+    assert_eq!(status, 201, "{answer}");
 }
 
 /// A restored database of the same server, in which the last run of the task `web` is missing: it was applied with
-/// `web-2` as well, which is gone since. The journals of workers are there unless they went with the machines.
-async fn lacking_a_run(site: &Site, consul: &ConsulAgent, with_journals: bool) -> Cluster {
+/// `web-2` as well, which is gone since. The journals of workers are there.
+async fn lacking_a_run(site: &Site, consul: &ConsulAgent) -> Cluster {
     let server = Postgres::shared().await;
     let url = server.create_database().await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;
@@ -73,9 +73,6 @@ async fn lacking_a_run(site: &Site, consul: &ConsulAgent, with_journals: bool) -
     let restored = server.create_database().await;
     restore(&restored, &backup).await;
     site.write_database(&restored);
-    if !with_journals {
-        std::fs::remove_file(cluster.work(0).join("runs.journal")).unwrap();
-    }
     cluster
 }
 
@@ -83,7 +80,7 @@ async fn lacking_a_run(site: &Site, consul: &ConsulAgent, with_journals: bool) -
 async fn the_journals_of_workers_show_that_a_restored_database_lacks_a_run() {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
-    let mut cluster = lacking_a_run(&site, &consul, true).await;
+    let mut cluster = lacking_a_run(&site, &consul).await;
     cluster.launch_all();
     cluster.wait_until_all_healthy().await;
     site.wait_for_ids("web", &["web-1"]).await;
@@ -96,33 +93,6 @@ async fn the_journals_of_workers_show_that_a_restored_database_lacks_a_run() {
     site.wait_for_ids("web", &["web-1", "web-3"]).await;
     api.wait_for_events("web", 3).await;
     assert_eq!(api.events("api").await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_marked_database_lets_every_task_run_once() {
-    let consul = ConsulAgent::start().await;
-    let site = Site::new();
-    let mut cluster = lacking_a_run(&site, &consul, false).await;
-    let words = [
-        "migrate",
-        "-restored",
-        "-o",
-        "json",
-        "-config-file",
-        "database.hcl",
-    ];
-    let marked = site.run("cts", &words, "restored.log").wait().await;
-    marked.assert_code(0);
-    let marked: Value = serde_json::from_str(&marked.output).unwrap();
-    assert_eq!(marked["restored"]["inputs"], 2, "{marked}");
-    assert_eq!(marked["schema"]["applied"], json!([]));
-    cluster.launch_all();
-    cluster.wait_until_all_healthy().await;
-    site.wait_for_ids("web", &["web-1"]).await;
-    for name in ["web", "api"] {
-        let events = cluster.api(0).wait_for_events(name, 2).await;
-        cts_tests::assert_successful(&events);
-    }
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! A worker that was killed and started again in its directory takes the place of its earlier life.
 
-use std::fs;
-
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Plan, Service};
 use serde_json::Value;
@@ -60,30 +58,4 @@ async fn a_killed_worker_that_returns_is_listed_once_with_the_id_of_its_file() {
         assert_eq!(problems, "[]");
     }
     scene.change_is_applied().await;
-}
-
-/// The journal in a copied directory names a life that goes on in the first directory.
-#[tokio::test]
-async fn a_worker_in_a_copied_directory_does_not_hide_the_first_one() {
-    let mut scene = Scene::start(Plan::of(1, 1, 1, 1)).await;
-    let first = scene.cluster.worker_id(0).await;
-    let added = scene.cluster.add(Service::Worker);
-    let copy = scene.cluster.work(added);
-    fs::create_dir_all(&copy).unwrap();
-    let journal = "runs.journal";
-    fs::copy(scene.cluster.work(0).join(journal), copy.join(journal)).unwrap();
-    scene.cluster.run(Service::Worker, added).await;
-    let second = scene.cluster.worker_id(added).await;
-    until_shown(&mut scene, &[(&first, "active"), (&second, "active")]).await;
-
-    // The next life names the first worker again, which is lost by now.
-    scene.cluster.kill(Service::Worker, 0).await;
-    scene.cluster.kill(Service::Worker, added).await;
-    until_shown(&mut scene, &[(&first, "lost"), (&second, "lost")]).await;
-    scene.cluster.run(Service::Worker, added).await;
-    let third = scene.cluster.worker_id(added).await;
-    let problems = until_shown(&mut scene, &[(&first, "lost"), (&third, "active")]).await;
-    assert!(problems.contains(&first), "{problems}");
-    assert!(problems.contains("start it again"), "{problems}");
-    assert!(!problems.contains(&second), "{problems}");
 }

@@ -2,7 +2,7 @@
 //! which a server has a wrong one.
 
 use cts_testkit::{Authority, ConsulAgent, eventually, free_port};
-use cts_tests::{DEADLINE, Process, Service, Site};
+use cts_tests::{DEADLINE, Process, Service, Site, met};
 use serde_json::Value;
 
 use crate::cluster::roles::{file, plan, with_certificates};
@@ -157,7 +157,7 @@ async fn a_worker_cannot_take_the_place_of_the_scheduler() {
         eventually(DEADLINE, async || {
             let output = scene.cluster.output(service, 0);
             let said = "another role: worker (names: worker.cts.example, localhost, 127.0.0.1)";
-            output.contains(said).then_some(()).ok_or(output)
+            met(output.contains(said), output)
         })
         .await;
     }
@@ -196,7 +196,7 @@ async fn a_watcher_without_a_role_is_named_and_works_until_roles_are_required() 
     eventually(DEADLINE, async || {
         let output = scene.cluster.output(Service::Scheduler, 0);
         let refused = output.contains("names no role (names: cts.internal, 127.0.0.1); expected");
-        refused.then_some(()).ok_or(output)
+        met(refused, output)
     })
     .await;
     certify(&scene.site, &authority, "watcher", "watcher.cts.example");

@@ -2,7 +2,7 @@
 //! others.
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Plan, Service};
+use cts_tests::{DEADLINE, Plan, Service, met};
 
 use crate::cluster::scene::Scene;
 
@@ -27,9 +27,7 @@ async fn a_leader_that_wakes_up_late_steps_back_and_repeats_nothing() {
         ]
         .iter()
         .any(|line| output.contains(line));
-        stepped_back
-            .then_some(())
-            .ok_or("the former leader goes on")
+        met(stepped_back, "the former leader goes on")
     })
     .await;
     for scheduler in [former, next] {

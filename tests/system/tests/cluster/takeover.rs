@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, NewerConsul, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, met, task};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -118,7 +118,7 @@ async fn until_logged(cluster: &Cluster, scheduler: usize, text: &str, times: us
     eventually(DEADLINE, async || {
         let output = cluster.output(Service::Scheduler, scheduler);
         let seen = output.matches(text).count();
-        if seen >= times { Ok(()) } else { Err(seen) }
+        met(seen >= times, seen)
     })
     .await;
 }

@@ -2,13 +2,10 @@
 
 use std::fs;
 
-use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_proto::run::v1::{AcquireRunRequest, CompleteRunRequest};
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Plan, Service, assert_successful};
+use cts_tests::{DEADLINE, Plan, Service, assert_successful, met};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tonic::Code;
 
 use crate::cluster::scene::{POLL, Scene};
 
@@ -28,11 +25,10 @@ async fn in_the_middle(scene: &mut Scene) -> (i32, usize) {
 async fn another_run(scene: &Scene, worker: usize, before: usize) {
     eventually(DEADLINE, async || {
         let output = scene.cluster.output(Service::Worker, worker);
-        if output.matches(STARTED).count() > before {
-            Ok(())
-        } else {
-            Err("the other worker has not got the run")
-        }
+        met(
+            output.matches(STARTED).count() > before,
+            "the other worker has not got the run",
+        )
     })
     .await;
 }
@@ -154,7 +150,7 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
             "the end of the run could not be reported",
         ];
         let refused = lines.iter().any(|line| output.contains(line));
-        refused.then_some(()).ok_or("the worker has not noticed")
+        met(refused, "the worker has not noticed")
     })
     .await;
     let events = scene.settled_events().await;
@@ -167,57 +163,4 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
     scene.cluster.stop(Service::Worker, other).await;
     scene.change_is_applied().await;
     scene.assert_no_overlap();
-}
-
-/// A worker that is gone after it was granted a run.
-const LOST: &str = "a worker that is lost";
-
-#[tokio::test]
-async fn a_report_under_an_epoch_that_is_over_is_refused() {
-    let mut scene = Scene::start(Plan::default()).await;
-    scene.settled_events().await;
-    scene.cluster.stop(Service::Worker, 0).await;
-    scene.change().await;
-    let mut runs = RunServiceClient::new(scene.cluster.channel(Service::Scheduler, 0));
-    let request = AcquireRunRequest {
-        kinds: Vec::new(),
-        worker_id: LOST.to_owned(),
-        request_id: String::new(),
-        reports_settings: false,
-        names_previous_backend: false,
-        ends_remote_runs: false,
-        registration_secret: Vec::new(),
-        wait: Some(prost_types::Duration {
-            seconds: 20,
-            nanos: 0,
-        }),
-        capabilities: Some(cts_proto::worker::v1::Capabilities {
-            engines: vec![cts_proto::worker::v1::Engine {
-                driver: "terraform".to_owned(),
-                version: "1.0.0".to_owned(),
-            }],
-            bundles: true,
-        }),
-    };
-    let lease = runs.acquire_run(request).await.unwrap().into_inner().lease;
-    let lease = lease.expect("a change waits for a worker");
-
-    scene.cluster.run(Service::Worker, 0).await;
-    scene.wait_until_applied().await;
-    let before = scene.settled_events().await;
-    let report = CompleteRunRequest {
-        run_id: lease.run_id,
-        epoch: lease.epoch,
-        worker_id: LOST.to_owned(),
-        outcome: Some(cts_rpc::convert::outcome_to_wire(
-            cts_core::runs::AttemptOutcome::Failed("a late word".to_owned()),
-        )),
-        log: Vec::new(),
-        details: None,
-        state: None,
-        held_for: None,
-    };
-    let refused = runs.complete_run(report).await.unwrap_err();
-    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-    assert_eq!(scene.settled_events().await, before);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cts_testkit::{eventually, terraform_path};
-use cts_tests::{DEADLINE, Site};
+use cts_tests::{DEADLINE, Site, met};
 
 /// Runs Terraform. Stands still where a file has the pattern of the directory and the arguments.
 const SCRIPT: &str = r#"#!/bin/sh
@@ -56,13 +56,7 @@ impl HaltingTerraform {
 
     /// Waits until a command stands still.
     pub(crate) async fn halted(&self) {
-        let there = |path: &Path| {
-            if path.exists() {
-                Ok(())
-            } else {
-                Err("no command stands still")
-            }
-        };
+        let there = |path: &Path| met(path.exists(), "no command stands still");
         eventually(DEADLINE, async || there(&self.file("halted"))).await;
     }
 

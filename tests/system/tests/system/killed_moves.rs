@@ -3,7 +3,7 @@
 use std::fs;
 
 use cts_testkit::{ObjectStore, eventually};
-use cts_tests::{DEADLINE, Instance, Shape};
+use cts_tests::{DEADLINE, Instance, Shape, met};
 
 use super::halting::{HALTING, HaltingTerraform};
 use super::state_moves::{BUCKET, Stage, consul, local, pg, s3};
@@ -79,11 +79,10 @@ impl Scene {
     async fn wait_until_made(&self, id: &str) {
         eventually(DEADLINE, async || {
             let made = self.stage.made("pool");
-            if made.iter().any(|made| made == id) {
-                Ok(())
-            } else {
-                Err(format!("{id} is not among {made:?}"))
-            }
+            met(
+                made.iter().any(|made| made == id),
+                format!("{id} is not among {made:?}"),
+            )
         })
         .await;
     }

@@ -2,7 +2,7 @@
 //! (docs/terraform.md#locks-of-lost-attempts).
 
 use cts_testkit::{Link, ObjectStore, TcpProxy, eventually};
-use cts_tests::{DEADLINE, Instance};
+use cts_tests::{DEADLINE, Instance, met};
 
 use super::killed_moves::{Point, Scene, driver};
 use super::state_moves::{BUCKET, Stage, local, s3};
@@ -47,11 +47,7 @@ async fn the_lock_of_a_killed_push_is_released_where_that_is_wanted() {
     let released = "releasing the state lock that a lost attempt has left";
     eventually(DEADLINE, async || {
         let output = cts.output();
-        if output.contains(released) {
-            Ok(())
-        } else {
-            Err(output)
-        }
+        met(output.contains(released), output)
     })
     .await;
     scene.finish(cts, Point::Recorded).await;

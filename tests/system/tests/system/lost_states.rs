@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use cts_testkit::{ConsulAgent, assert_contains, eventually, free_port};
-use cts_tests::{Api, DEADLINE, Instance, Site, task};
-use reqwest::{Client, Method};
+use cts_tests::{Api, DEADLINE, Instance, Site, met, task};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// Notes each instance that it makes. Its state is as long as `@LONG@` says, also compressed.
@@ -67,11 +67,10 @@ impl Scene {
         let file = self.site.path().join(format!("{task}.made"));
         eventually(DEADLINE, async || {
             let made = made_in(&file);
-            if made == expected {
-                Ok(())
-            } else {
-                Err(format!("{task}: {made:?} instead of {expected:?}"))
-            }
+            met(
+                made == expected,
+                format!("{task}: {made:?} instead of {expected:?}"),
+            )
         })
         .await;
     }
@@ -89,14 +88,6 @@ fn made_in(file: &Path) -> Vec<String> {
 /// The key of the state of a task.
 pub(crate) fn key(task: &str) -> String {
     format!("consul-terraform-sync/terraform-env:{task}")
-}
-
-/// Status and text of the answer to a request.
-pub(crate) async fn send(api: &Api, method: Method, path: &str, body: &Value) -> (u16, String) {
-    let client = Client::builder().no_proxy().build().unwrap();
-    let request = client.request(method, api.url(path)).json(body);
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
 /// Waits for the end of the newest run of a task, which must have succeeded.
@@ -142,15 +133,17 @@ pub(crate) async fn assert_waits(api: &Api) {
     let problems = overview["problems"].to_string();
     assert_contains(&problems, ["its Terraform state is in a conflict"]);
     let now = "/v1/tasks/pool?run=now";
-    let (status, text) = send(api, Method::PATCH, now, &json!({ "enabled": true })).await;
+    let body = Some(json!({ "enabled": true }));
+    let (status, text) = api.send(Method::PATCH, now, body).await;
     assert_eq!(status, 500, "{text}");
-    assert_contains(&text, ["cts task state pool"]);
+    assert_contains(text.to_string(), ["cts task state pool"]);
 }
 
 /// Decides to go on with whatever is in the backend.
 pub(crate) async fn keep_new(api: &Api) {
     let keep = json!({ "keep": "new" });
-    let (status, text) = send(api, Method::POST, "/v1/tasks/pool/state", &keep).await;
+    let path = "/v1/tasks/pool/state";
+    let (status, text) = api.send(Method::POST, path, Some(keep)).await;
     assert_eq!(status, 200, "{text}");
 }
 
