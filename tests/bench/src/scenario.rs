@@ -23,7 +23,7 @@ use anyhow::Result;
 use self::change_to_apply::Watched;
 
 use crate::arguments::Scenario;
-use crate::report::Metric;
+use crate::measures::report::Metric;
 use crate::stage::{Needs, Stage};
 
 /// Runs a scenario; cts, Consul and Postgres may still run when it returns.

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use crate::campaign::Campaign;
 use crate::evidence::{KeepOnPanic, keep, show};
-use crate::followers::Followed;
-use crate::history::History;
 use crate::judge::judge;
+use crate::observed::followers::Followed;
+use crate::observed::history::History;
+use crate::observed::sightings::Lookout;
 use crate::plan::Plan;
 use crate::report::{Report, say};
 use crate::scene::Scene;
-use crate::sightings::Lookout;
 use crate::violation::{Rule, Violation};
 use crate::writes::Writes;
 

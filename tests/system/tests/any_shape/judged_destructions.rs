@@ -6,8 +6,8 @@ use cts_tests::Instance;
 use serde_json::{Value, json};
 
 use crate::system::destructions::{Stage, delete, destroyed_task, until_gone};
-use crate::system::halting::{HALTING, HaltingTerraform};
-use crate::system::state_moves::pg;
+use crate::system::states::halting::{HALTING, HaltingTerraform};
+use crate::system::states::state_moves::pg;
 
 /// The resources in the state of the task.
 pub(crate) fn resources(stage: &Stage) -> Value {
