@@ -24,67 +24,51 @@ enum Answer {
     EmptyPlan,
 }
 
-const fn row(
-    name: &'static str,
-    (now, wanted, query): (bool, bool, &'static str),
-    stored: bool,
-    event: bool,
-    answer: Answer,
-) -> Row {
-    Row {
-        name,
-        now,
-        wanted,
-        query,
-        stored,
-        event,
-        answer,
-    }
-}
+/// Whether the task is enabled, the request, whether it is enabled afterwards, the event, and the answer. The name of the
+/// task is that of its row.
+const ROWS: &str = "
+off-on          | off | on          | on  |       | nothing
+off-on-now      | off | on now      | on  | event | nothing
+off-on-inspect  | off | on inspect  | off |       | changes
+on-on           | on  | on          | on  |       | nothing
+on-on-now       | on  | on now      | on  | event | nothing
+on-on-inspect   | on  | on inspect  | on  |       | no changes
+on-off          | on  | off         | off |       | nothing
+on-off-now      | on  | off now     | off |       | nothing
+on-off-inspect  | on  | off inspect | on  |       | empty plan
+off-off         | off | off         | off |       | nothing
+off-off-now     | off | off now     | off |       | nothing
+off-off-inspect | off | off inspect | off |       | empty plan
+";
 
-const NOW: &str = "?run=now";
-const INSPECT: &str = "?run=inspect";
-
-fn rows() -> [Row; 12] {
-    use Answer::{EmptyPlan, Nothing, Plan};
-    [
-        row("off-on", (false, true, ""), true, false, Nothing),
-        row("off-on-now", (false, true, NOW), true, true, Nothing),
-        row(
-            "off-on-inspect",
-            (false, true, INSPECT),
-            false,
-            false,
-            Plan { changes: true },
-        ),
-        row("on-on", (true, true, ""), true, false, Nothing),
-        row("on-on-now", (true, true, NOW), true, true, Nothing),
-        row(
-            "on-on-inspect",
-            (true, true, INSPECT),
-            true,
-            false,
-            Plan { changes: false },
-        ),
-        row("on-off", (true, false, ""), false, false, Nothing),
-        row("on-off-now", (true, false, NOW), false, false, Nothing),
-        row(
-            "on-off-inspect",
-            (true, false, INSPECT),
-            true,
-            false,
-            EmptyPlan,
-        ),
-        row("off-off", (false, false, ""), false, false, Nothing),
-        row("off-off-now", (false, false, NOW), false, false, Nothing),
-        row(
-            "off-off-inspect",
-            (false, false, INSPECT),
-            false,
-            false,
-            EmptyPlan,
-        ),
-    ]
+fn rows() -> Vec<Row> {
+    let rows = ROWS.trim().lines().map(|line| {
+        let columns: Vec<&'static str> = line.split('|').map(str::trim).collect();
+        let [name, now, request, stored, event, answer] = columns[..] else {
+            panic!("{line}");
+        };
+        let (wanted, mode) = request.split_once(' ').unwrap_or((request, ""));
+        Row {
+            name,
+            now: now == "on",
+            wanted: wanted == "on",
+            query: match mode {
+                "now" => "?run=now",
+                "inspect" => "?run=inspect",
+                _ => "",
+            },
+            stored: stored == "on",
+            event: event == "event",
+            answer: match answer {
+                "nothing" => Answer::Nothing,
+                "empty plan" => Answer::EmptyPlan,
+                _ => Answer::Plan {
+                    changes: answer == "changes",
+                },
+            },
+        }
+    });
+    rows.collect()
 }
 
 fn check_answer(row: &Row, body: &Value) {
