@@ -10,8 +10,7 @@ use self::options::positive;
 pub(crate) use self::options::{
     ApiStatusArguments, ChangeToApplyArguments, CutQueriesArguments, FailoverArguments,
     HistoryArguments, IdleArguments, LogFollowArguments, OverviewArguments, QueueArguments,
-    RemoteRunsArguments, SharedInputArguments, SoakArguments, StrangersArguments,
-    WatchFanoutArguments, WatchScaleArguments,
+    SharedInputArguments, SoakArguments, StrangersArguments, WatchScaleArguments,
 };
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
@@ -109,14 +108,6 @@ pub(crate) enum Scenario {
     /// the change to the full queue. The processor time per run is that of scheduler, Postgres and this program
     /// while the queue is emptied. Figures for other than the largest number of slots have it in their name.
     Queue(QueueArguments),
-    /// Runs on a server of Terraform that one worker follows.
-    ///
-    /// Four processes over Postgres; the server is the stub of the tests in this program, with TLS and 30 requests a
-    /// second, and its runs do nothing. `begun_seconds` is from the start of cts until every task has a remote run,
-    /// all of which then stand still. After 30 s of rest `rss_worker`, `cpu_share_worker` and `requests_per_second`
-    /// are taken over some time. `ended_seconds` is from the moment at which the remote runs go on until cts has
-    /// applied all of them, and `rss_worker_peak` is the most memory of the worker from start to end.
-    RemoteRuns(RemoteRunsArguments),
     /// Many tasks, each on a service of its own, which all change at once.
     ///
     /// This program plays the watcher, and the workers of the first pass; one scheduler over Postgres.
@@ -193,8 +184,7 @@ pub(crate) enum Scenario {
     /// them. Medians of the rounds. With `--busy` only over Postgres, with watcher and worker played by this
     /// program, while a hundred transactions a second are committed: ten runs that are queued, leased, write
     /// twice and are applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts in that
-    /// time. With `--ticking` each task has a schedule that ticks once a second and finds nothing new.
-    /// With `--access auth` each request has a token, and the services have certificates with roles; `--access tls`
+    /// time. With `--access auth` each request has a token, and the services have certificates with roles; `--access tls`
     /// is the same without any check of access.
     ApiStatus(ApiStatusArguments),
     /// Following the logs of runs that write nothing.
@@ -263,11 +253,6 @@ pub(crate) enum Scenario {
     /// and memory are of the watcher and of Consul during the changes; `idle_` in 15 s without any change.
     /// `subscribe_seconds` is until every service is known.
     WatchScale(WatchScaleArguments),
-    /// One change of a service that many subscribers of one watcher follow, each over a stream of its own.
-    ///
-    /// `each_` is from the write to the delta of a subscriber, `last_` to the last delta. `bare_wakeup` is a
-    /// bare blocking query at the same time.
-    WatchFanout(WatchFanoutArguments),
 }
 
 /// Directories of the tasks' modules.
@@ -288,7 +273,6 @@ impl Scenario {
             Self::FanOut { .. } => "fan-out",
             Self::StartUp { .. } => "start-up",
             Self::Queue(_) => "queue",
-            Self::RemoteRuns(_) => "remote-runs",
             Self::CutQueries(_) => "cut-queries",
             Self::Decide { .. } => "decide",
             Self::SharedInput(_) => "shared-input",
@@ -301,7 +285,6 @@ impl Scenario {
             Self::LogFollow(_) => "log-follow",
             Self::Strangers(_) => "strangers",
             Self::WatchScale(_) => "watch-scale",
-            Self::WatchFanout(_) => "watch-fanout",
         }
     }
 
@@ -334,7 +317,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 20);
+        assert_eq!(Scenario::names().len(), 18);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use reqwest::Client;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
 
 /// Asks for the instances of a service again and again over one connection.
 #[derive(Debug)]

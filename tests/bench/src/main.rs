@@ -8,33 +8,25 @@
 mod access;
 mod arguments;
 mod bare_loop;
-mod busy;
 mod by_hand;
-mod clock;
 mod cluster;
 mod consul_query;
 mod files;
-mod hands;
-mod held_runs;
 mod http_client;
+mod measures;
 mod members;
-mod played_watcher;
+mod played;
 mod process;
 mod renewals;
-mod report;
 mod runs;
-mod sample;
 mod scenario;
 mod shim;
 mod site;
 mod sockets;
 mod stage;
-mod steady_client;
 mod strangers;
 mod surroundings;
 mod telemetry;
-mod usage;
-mod watch_subscription;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -48,7 +40,7 @@ use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use self::arguments::{Arguments, Scenario};
-use self::report::{Metric, say};
+use self::measures::report::{self, Metric, say};
 use self::stage::Stage;
 use self::surroundings::Surroundings;
 

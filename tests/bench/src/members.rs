@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
 
 const POLL: Duration = Duration::from_millis(5);
 

@@ -13,8 +13,8 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::report::say;
-use crate::usage::{Usage, with_twins};
+use crate::measures::report::say;
+use crate::measures::usage::{Usage, with_twins};
 
 /// Time for cts to end, which interrupts Terraform first and waits for it.
 const STOP_DEADLINE: Duration = Duration::from_secs(45);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
 
 /// Longest time until cts answers after its start.
 const READY_DEADLINE: Duration = Duration::from_secs(30);

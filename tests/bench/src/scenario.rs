@@ -12,12 +12,10 @@ mod idle;
 mod log_follow;
 mod overview;
 mod queue;
-mod remote_runs;
 mod shared_input;
 mod soak;
 mod start_up;
 mod strangers;
-mod watch_fanout;
 mod watch_scale;
 
 use anyhow::Result;
@@ -25,7 +23,7 @@ use anyhow::Result;
 use self::change_to_apply::Watched;
 
 use crate::arguments::Scenario;
-use crate::report::Metric;
+use crate::measures::report::Metric;
 use crate::stage::{Needs, Stage};
 
 /// Runs a scenario; cts, Consul and Postgres may still run when it returns.
@@ -60,14 +58,12 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::Strangers(options) => strangers::run(stage, options).await,
         Scenario::Overview(options) => overview::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
-        Scenario::RemoteRuns(options) => remote_runs::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
         Scenario::History(options) => history::run(stage, options).await,
         Scenario::Idle(options) => idle::run(stage, options).await,
         Scenario::CutQueries(options) => cut_queries::run(stage, options).await,
         Scenario::WatchScale(options) => watch_scale::run(stage, options).await,
-        Scenario::WatchFanout(options) => watch_fanout::run(stage, options).await,
     }
 }
 
@@ -75,10 +71,9 @@ const fn needs(scenario: &Scenario) -> Needs {
     let (postgres, pretended_terraform) = match scenario {
         Scenario::ChangeToApply(options) | Scenario::Regexp(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
-        Scenario::ConfigLoad { .. }
-        | Scenario::CutQueries(_)
-        | Scenario::WatchScale(_)
-        | Scenario::WatchFanout(_) => (false, true),
+        Scenario::ConfigLoad { .. } | Scenario::CutQueries(_) | Scenario::WatchScale(_) => {
+            (false, true)
+        }
         Scenario::ApiStatus(_)
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)
@@ -86,7 +81,6 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::Strangers(_)
         | Scenario::Overview(_)
         | Scenario::Queue(_)
-        | Scenario::RemoteRuns(_)
         | Scenario::Failover(_)
         | Scenario::LogFollow(_)
         | Scenario::History(_)

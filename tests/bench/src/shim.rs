@@ -13,8 +13,8 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::sys::wait::waitpid;
 use tempfile::TempDir;
 
-use crate::clock::Moment;
-use crate::sample::Sample;
+use crate::measures::clock::Moment;
+use crate::measures::sample::Sample;
 
 /// Processes started to find out how late the shim's notes are, and the pause before each, in which the
 /// machine may fall asleep as it does before a change.

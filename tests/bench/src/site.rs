@@ -141,31 +141,6 @@ impl Site {
         change().context("cannot change the tasks")
     }
 
-    /// Lets the tasks tick each second; to be called before cts starts.
-    pub(crate) fn tick(&self) -> Result<()> {
-        let change = || {
-            let path = self.directory.join(CONFIGURATION);
-            let text = fs::read_to_string(&path)?;
-            let ticking = "condition \"schedule\" {\n    cron = \"* * * * * * *\"\n  }\n\n  module_input \"services\" {";
-            fs::write(path, text.replace("condition \"services\" {", ticking))
-        };
-        change().context("cannot change the tasks")
-    }
-
-    /// Replaces the driver block; before cts starts.
-    pub(crate) fn drive(&self, block: &str) -> Result<()> {
-        let replace = || {
-            let path = self.directory.join(CONFIGURATION);
-            let text = fs::read_to_string(&path)?;
-            let (before, rest) = text
-                .split_once("driver \"terraform\" {")
-                .unwrap_or_default();
-            let (_old, after) = rest.split_once("}\n").unwrap_or_default();
-            fs::write(path, format!("{before}{block}\n{after}"))
-        };
-        replace().context("cannot replace the driver")
-    }
-
     /// Adds to the configuration; before cts starts.
     pub(crate) fn configure(&self, text: &str) -> Result<()> {
         let path = self.directory.join(CONFIGURATION);

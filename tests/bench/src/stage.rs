@@ -13,16 +13,16 @@ use tempfile::TempDir;
 use crate::access::Access;
 use crate::arguments::{General, Modules};
 use crate::by_hand::Terraform;
-use crate::clock::Moment;
 use crate::cluster::{Cluster, ClusterSettings};
+use crate::measures::clock::Moment;
+use crate::measures::report::say;
+use crate::measures::usage::{Usage, executable_of, with_twins};
 use crate::process::{Launch, Process};
-use crate::report::say;
 use crate::runs::Runs;
 use crate::shim::TerraformShim;
 use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
 use crate::telemetry::Telemetry;
-use crate::usage::{Usage, executable_of, with_twins};
 
 /// Things that a scenario needs besides cts.
 #[derive(Debug, Clone, Copy, Default)]

@@ -22,7 +22,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::report::say;
+use crate::measures::report::say;
 use crate::strangers::http2::{Upload, big_heads, guess, idle, uploads, watch};
 
 /// Name in the certificates of all servers.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sightings::Sighting;
+use crate::observed::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 /// A Terraform process: its id and when it was started, in clock ticks since the machine was.

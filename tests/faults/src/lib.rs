@@ -4,10 +4,10 @@
 //!
 //! A [`Plan`] follows from a seed: equal seeds make equal faults, changes and writes. [`run_plan`] applies it
 //! to a system and returns a [`Report`]. The evidence is independent of the statements of cts about itself:
-//! journals that the modules write ([`journal`]), Terraform's states ([`resources`]), every start of Terraform
-//! ([`terraform`]), its processes seen from outside ([`sightings`]), every write to the database as triggers
+//! journals that the modules write ([`journal`]), Terraform's states ([`resources`](observed::resources)), every start of Terraform
+//! ([`terraform`]), its processes seen from outside ([`sightings`](observed::sightings)), every write to the database as triggers
 //! have kept it ([`audit`]), the writes that Consul confirmed ([`wanted`]), and the API's promises ([`writes`])
-//! and answers ([`history`]). The checks are pure, and each has tests with made-up evidence.
+//! and answers ([`history`](observed::history)). The checks are pure, and each has tests with made-up evidence.
 #![warn(missing_docs)]
 #![expect(
     clippy::unwrap_used,
@@ -21,19 +21,16 @@ mod clock;
 mod conditions;
 mod database;
 mod evidence;
-mod followers;
-pub mod history;
 pub mod journal;
 mod judge;
 mod module;
+pub mod observed;
 mod plan;
 pub mod processes;
 mod random;
 mod report;
-pub mod resources;
 mod scene;
 pub mod server;
-pub mod sightings;
 mod suite;
 mod system;
 pub mod terraform;

@@ -8,6 +8,12 @@ use clap::{Parser, ValueEnum};
 use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, run_plan, say};
 use cts_tests::Backend;
 
+/// Further tasks that the API may create.
+const SPARE: usize = 10;
+
+/// Services that the tasks watch.
+const SERVICES: usize = 15;
+
 /// Changes a catalog and tasks while everything fails, and checks the outcome.
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -32,12 +38,6 @@ struct Arguments {
     /// Place of Terraform's states. Default: chosen by the seed.
     #[arg(long, value_enum)]
     backend: Option<State>,
-    /// Whether takeovers run all tasks (`on_takeover = "all"`). Default: by the seed.
-    #[arg(long)]
-    takeover_runs_all: Option<bool>,
-    /// Whether the file of one scheduler is an old one, which must change nothing. Default: by the seed.
-    #[arg(long)]
-    stale_file: Option<bool>,
     /// Runs of a cluster that have ended in the past, and are forgotten after two minutes. Default: 100000.
     #[arg(long)]
     past: Option<u32>,
@@ -50,21 +50,12 @@ struct Arguments {
     /// Number of tasks in the configuration.
     #[arg(long, default_value_t = 50)]
     tasks: usize,
-    /// Number of further tasks that the API may create.
-    #[arg(long, default_value_t = 10)]
-    spare: usize,
-    /// Number of services that they watch.
-    #[arg(long, default_value_t = 15)]
-    services: usize,
     /// How many minutes it may take after the last fault until everything is applied.
     #[arg(long, default_value_t = 30)]
     patience: u64,
     /// Directory in which files are kept when something must not be.
     #[arg(long, default_value = "target/faults")]
     keep: PathBuf,
-    /// Keep them in any case.
-    #[arg(long)]
-    always_keep: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -103,8 +94,8 @@ impl Arguments {
     fn plan(&self, seed: u64) -> Plan {
         let size = Size {
             tasks: self.tasks.max(1),
-            spare: self.spare.max(1),
-            services: self.services.max(1),
+            spare: SPARE,
+            services: SERVICES,
         };
         let shape = match self.shape {
             ShapeArgument::Cluster => Shape::Cluster,
@@ -121,8 +112,6 @@ impl Arguments {
             _ => {}
         }
         if shape == Shape::Cluster {
-            setup.takeover_runs_all = self.takeover_runs_all.unwrap_or(setup.takeover_runs_all);
-            setup.stale_file = self.stale_file.unwrap_or(setup.stale_file);
             setup.past = self.past.unwrap_or(setup.past);
         }
         if self.driver == DriverArgument::TerraformCloud {
@@ -146,7 +135,6 @@ fn main() -> ExitCode {
     drop(std::fs::create_dir_all(&arguments.keep));
     let course = Course {
         keep: arguments.keep.join(format!("seed-{seed}")),
-        always_keep: arguments.always_keep,
         settle_limit: Duration::from_mins(arguments.patience),
         previous: arguments.previous.clone(),
     };

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use crate::campaign::Campaign;
 use crate::evidence::{KeepOnPanic, keep, show};
-use crate::followers::Followed;
-use crate::history::History;
 use crate::judge::judge;
+use crate::observed::followers::Followed;
+use crate::observed::history::History;
+use crate::observed::sightings::Lookout;
 use crate::plan::Plan;
 use crate::report::{Report, say};
 use crate::scene::Scene;
-use crate::sightings::Lookout;
 use crate::violation::{Rule, Violation};
 use crate::writes::Writes;
 
@@ -30,8 +30,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 pub struct Course {
     /// Directory for the files after a violation.
     pub keep: PathBuf,
-    /// They go there in any case.
-    pub always_keep: bool,
     /// How long it may take after the last fault until everything is applied. A failed run is tried again
     /// after a minute, which doubles with every further failure.
     pub settle_limit: Duration,
@@ -104,7 +102,7 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
     if !suite.report.violations.is_empty() {
         show(&suite);
     }
-    if course.always_keep || !suite.report.violations.is_empty() {
+    if !suite.report.violations.is_empty() {
         keep(suite.scene.site.path(), &course.keep);
     }
     drop(keeper);

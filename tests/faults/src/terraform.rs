@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::journal::ProcessKey;
+use crate::observed::sightings::{self, Sighting};
 use crate::plan::{Engine, Misbehaviour};
 use crate::processes;
 use crate::report::say;
-use crate::sightings::{self, Sighting};
 
 const DIRECTORY: &str = "terraform";
 const REAL: &str = "real";

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use cts_testkit::eventually;
-use reqwest::Client;
+use reqwest::{Client, Method};
 use serde_json::Value;
 
 use crate::DEADLINE;
@@ -43,6 +43,22 @@ impl Api {
     pub async fn ask(&self, path: &str) -> Result<(u16, Value), reqwest::Error> {
         let answer = self.client.get(self.url(path)).send().await?;
         Ok((answer.status().as_u16(), answer.json().await?))
+    }
+
+    /// Sends a request with this body; returns status code and body, `null` where the answer has no JSON.
+    pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        let mut request = self
+            .client
+            .request(method, self.url(path))
+            .timeout(DEADLINE);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let answer = request.send().await.unwrap();
+        (
+            answer.status().as_u16(),
+            answer.json().await.unwrap_or_default(),
+        )
     }
 
     /// The body of an answer with status 200.

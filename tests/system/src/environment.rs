@@ -1,7 +1,6 @@
 //! The place of a process in a test, by its environment.
 
 use std::fs;
-use std::io::ErrorKind;
 
 use nix::unistd::Pid;
 
@@ -29,22 +28,4 @@ pub(crate) fn parent_of(process: Pid) -> Option<Pid> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     line.trim().parse().ok().map(Pid::from_raw)
-}
-
-/// Number of open files of a process.
-pub(crate) fn open_files(process: Pid) -> usize {
-    let path = format!("/proc/{process}/fd");
-    match fs::read_dir(&path) {
-        Ok(files) => files.count(),
-        // Services of cts show their files only to root. Linux 6.2 and newer still report the number.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let count = fs::metadata(&path).unwrap().len();
-            assert!(
-                count > 0,
-                "root alone can count the open files of {process}"
-            );
-            usize::try_from(count).unwrap()
-        }
-        Err(error) => panic!("{path}: {error}"),
-    }
 }

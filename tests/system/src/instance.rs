@@ -3,13 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{eventually, free_port};
-use nix::unistd::Pid;
 use tonic::transport::Channel;
 
 use crate::DEADLINE;
 use crate::api::Api;
 use crate::cluster::{Cluster, Plan, Service};
-use crate::environment::open_files;
 use crate::process::{Exit, Process, until_written};
 use crate::shape::Shape;
 use crate::site::Site;
@@ -110,11 +108,6 @@ impl Instance {
             Processes::Embedded(process) => process.pid(),
             Processes::Cluster(cluster) => cluster.pid(Service::Gateway, 0),
         }
-    }
-
-    /// Number of open files of the process that serves the REST API.
-    pub fn open_files(&self) -> usize {
-        open_files(Pid::from_raw(self.api_pid()))
     }
 
     /// Id of the process that starts Terraform.

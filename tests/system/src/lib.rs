@@ -49,3 +49,8 @@ pub use state::{ids_of, recorded_keys, recorded_services};
 
 /// How long anything may take that is not measured. Far more than a loaded machine needs.
 pub const DEADLINE: std::time::Duration = std::time::Duration::from_mins(2);
+
+/// The answer of a probe of `eventually`: whether a condition is met, or else this complaint.
+pub fn met<E>(condition: bool, complaint: E) -> Result<(), E> {
+    if condition { Ok(()) } else { Err(complaint) }
+}

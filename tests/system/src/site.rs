@@ -14,6 +14,7 @@ use crate::DEADLINE;
 use crate::driver::Driver;
 use crate::launcher::{Clocks, Launcher, Versions};
 use crate::leftovers::{SITE_MARKER, end_processes_of_site, processes_below};
+use crate::met;
 use crate::modules::{STEP_SCRIPT, STEPS};
 use crate::other_user::OtherUser;
 use crate::process::Process;
@@ -280,11 +281,10 @@ impl Site {
     pub async fn wait_for_keys(&self, task: &str, keys: &Value) {
         eventually(DEADLINE, async || {
             let recorded = recorded_keys(&self.state(task).await?)?;
-            if recorded == *keys {
-                Ok(())
-            } else {
-                Err(format!("{task} has {recorded}, not {keys}"))
-            }
+            met(
+                recorded == *keys,
+                format!("{task} has {recorded}, not {keys}"),
+            )
         })
         .await;
     }
@@ -313,11 +313,7 @@ impl Site {
         eventually(DEADLINE, async || {
             let left = processes_below(&self.path);
             left.iter().copied().for_each(&with_each);
-            if left.is_empty() {
-                Ok(())
-            } else {
-                Err(format!("still at work: {left:?}"))
-            }
+            met(left.is_empty(), format!("still at work: {left:?}"))
         })
         .await;
     }

@@ -3,28 +3,18 @@
 //! chooses the shape.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod changes;
 mod commands;
-mod config_apply;
-mod config_diff;
+mod configuration;
 mod contract;
-mod create;
-mod create_failures;
-mod delete;
-mod disconnect;
 mod documentation;
 mod events;
 mod explain;
 mod guard;
 mod hidden;
-mod kill;
 mod log;
-mod matrix;
 mod overview;
-mod parallel;
 pub(crate) mod program;
-mod reconfigured;
-mod replace;
-mod restart;
 pub(crate) mod row;
 mod run_details;
 mod runs;
@@ -32,5 +22,4 @@ pub(crate) mod scene;
 mod security;
 mod slow_readers;
 mod stream;
-mod update;
 pub(crate) mod wire;

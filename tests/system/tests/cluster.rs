@@ -2,44 +2,23 @@
 //! Postgres, with a real Consul and a real Terraform.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-mod broken_runs_log;
 mod capabilities;
 mod cluster_status;
 mod configurations;
-mod database_outage;
 mod drain;
 mod embedded_replicas;
-mod failover;
 mod fresh_inputs;
 mod grpc_document;
-mod killed_phases;
 mod local_backend;
-mod log_marks;
-mod lost_destructions;
-mod lost_processes_log;
-mod lost_states;
+mod logs;
+mod losses;
 mod metrics;
 mod modules;
-mod operators_walk;
-mod outage_log;
-mod own_lock;
-mod policies;
-mod prompt_answers;
-mod queued_settings;
-mod registrations;
 mod reload;
-mod restore;
-mod returned_worker;
-mod roles;
 mod rolling_restart;
-mod scale_out;
 mod scene;
-mod server_roles;
 mod settings;
 mod sick_workers;
 mod stand_in;
-mod standstill;
-mod takeover;
-mod tls;
 mod traces;
-mod worker_loss;
+mod trust;

@@ -7,16 +7,6 @@ use clap::Args;
 use crate::access::Access;
 
 #[derive(Debug, Args)]
-pub(crate) struct WatchFanoutArguments {
-    /// Number of subscribers.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) subscribers: u32,
-    /// Number of changes.
-    #[arg(long, default_value_t = 100, value_parser = positive())]
-    pub(crate) changes: u32,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct WatchScaleArguments {
     /// Number of services.
     #[arg(long, default_value_t = 5000, value_parser = positive())]
@@ -106,9 +96,6 @@ pub(crate) struct ApiStatusArguments {
     /// While runs, logs and heartbeats are committed.
     #[arg(long)]
     pub(crate) busy: bool,
-    /// While each task ticks once a second and finds nothing new.
-    #[arg(long, conflicts_with = "busy")]
-    pub(crate) ticking: bool,
     /// How the services and the API are protected.
     #[arg(long, default_value = "open", conflicts_with = "busy")]
     pub(crate) access: Access,
@@ -192,19 +179,6 @@ pub(crate) struct LogFollowArguments {
     /// Lines whose way is measured.
     #[arg(long, default_value_t = 100, value_parser = positive())]
     pub(crate) lines: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RemoteRunsArguments {
-    /// Number of tasks, each with one run.
-    #[arg(long, default_value_t = 500, value_parser = positive())]
-    pub(crate) runs: u32,
-    /// Instances of the service that they watch.
-    #[arg(long, default_value_t = 20, value_parser = positive())]
-    pub(crate) instances: u32,
-    /// Seconds of the measurement.
-    #[arg(long, default_value_t = 60, value_parser = positive())]
-    pub(crate) seconds: u32,
 }
 
 #[derive(Debug, Args)]

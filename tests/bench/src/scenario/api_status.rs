@@ -9,15 +9,15 @@ use tokio::time::sleep;
 
 use crate::access::Access;
 use crate::arguments::{ApiStatusArguments, Modules};
-use crate::busy::{self, Busy};
-use crate::clock::Moment;
 use crate::cluster::{Cluster, ClusterSettings};
-use crate::hands::Hands;
 use crate::http_client::HttpClient;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::played_watcher::PlayedWatcher;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
+use crate::played::busy::{self, Busy};
+use crate::played::hands::Hands;
+use crate::played::played_watcher::PlayedWatcher;
 use crate::site::Site;
 use crate::stage::{Plan, Stage, Version};
 
@@ -64,9 +64,6 @@ async fn measure(
         access: options.access,
     };
     let site = stage.new_site(plan).await?;
-    if options.ticking {
-        site.tick()?;
-    }
     say(&format!("{name}: first pass"));
     let (_started, mut runs) = stage.start_cts(&site).await?;
     runs.first_pass(site.tasks().len()).await?;
@@ -93,7 +90,7 @@ async fn measure(
     }
     drop(clients);
     stage.stop_cts().await?;
-    Ok(crate::report::median_of_rounds(&rounds))
+    Ok(crate::measures::report::median_of_rounds(&rounds))
 }
 
 /// Measures while transactions are committed that do not concern the requests.
@@ -143,7 +140,7 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
         metrics.push(Metric::new("transactions_per_second", per_second, "1/s"));
         rounds.push(metrics);
     }
-    Ok(crate::report::median_of_rounds(&rounds))
+    Ok(crate::measures::report::median_of_rounds(&rounds))
 }
 
 async fn clients(site: &Site, connections: u32, token: Option<&str>) -> Result<Vec<HttpClient>> {

@@ -8,12 +8,12 @@ use tokio::time::sleep;
 
 use crate::arguments::{ChangeToApplyArguments, Modules};
 use crate::by_hand::ByHand;
-use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
 use crate::consul_query::BareQuery;
-use crate::report::{Metric, median_of_rounds, say};
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, median_of_rounds, say};
+use crate::measures::sample::Sample;
 use crate::runs::Runs;
-use crate::sample::Sample;
 use crate::site::{SERVICE, Site};
 use crate::stage::{Plan, Stage, Version};
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::process::Launch;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
 use crate::stage::Stage;
 
 /// Local modules and variable files, each shared by many tasks.

@@ -14,13 +14,13 @@ use cts_testkit::{Link, TcpProxy, free_port};
 use tokio::time::{Instant, timeout_at};
 
 use crate::arguments::CutQueriesArguments;
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
+use crate::played::watch_subscription::WatchSubscription;
 use crate::process::Launch;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
 use crate::site::services;
 use crate::stage::{Stage, Version};
-use crate::watch_subscription::WatchSubscription;
 
 const CONFIGURATION: &str = "cts.hcl";
 /// Name of the watcher and of its log.

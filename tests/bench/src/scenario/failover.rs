@@ -10,10 +10,10 @@ use anyhow::Result;
 use crate::access::Access;
 use crate::arguments::{FailoverArguments, Modules};
 use crate::cluster::{Cluster, ClusterSettings};
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::report::{Metric, say};
 use crate::runs::Runs;
-use crate::sample::Sample;
 use crate::stage::{Plan, Stage, Version};
 
 /// Instances of the service.

@@ -6,9 +6,9 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use crate::access::Access;
 use crate::arguments::Modules;
 use crate::by_hand::ByHand;
-use crate::clock::Moment;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::site::Site;
 use crate::stage::{Plan, Stage, Version};
 

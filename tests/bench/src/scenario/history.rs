@@ -10,12 +10,12 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::access::Access;
 use crate::arguments::{HistoryArguments, Modules};
-use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
 use crate::http_client::HttpClient;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::renewals::{Renewals, SESSION_TTL};
-use crate::report::{Metric, say};
-use crate::sample::Sample;
 use crate::stage::{Plan, Stage, Version};
 
 const PATH: &str = "/v1/status/tasks";

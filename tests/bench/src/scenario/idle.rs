@@ -7,12 +7,12 @@ use tokio::time::sleep;
 
 use crate::access::Access;
 use crate::arguments::{IdleArguments, Modules};
-use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
-use crate::report::{Metric, say};
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::usage::Usage;
 use crate::site::services;
 use crate::stage::{Plan, Stage, Version};
-use crate::usage::Usage;
 
 const INSTANCES: u32 = 10;
 

@@ -14,13 +14,13 @@ use tonic::transport::Channel;
 
 use crate::access::Access;
 use crate::arguments::{LogFollowArguments, Modules};
-use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
-use crate::held_runs::HeldRuns;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::played_watcher::PlayedWatcher;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
+use crate::played::held_runs::HeldRuns;
+use crate::played::played_watcher::PlayedWatcher;
 use crate::stage::{Plan, Stage};
 
 /// Lines go in at one, and half of the followers are at the other.

@@ -6,14 +6,14 @@ use anyhow::Result;
 
 use crate::access::Access;
 use crate::arguments::{Modules, OverviewArguments};
-use crate::clock::Moment;
 use crate::cluster::{Cluster, ClusterSettings};
-use crate::hands::Hands;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::played_watcher::PlayedWatcher;
+use crate::played::hands::Hands;
+use crate::played::played_watcher::PlayedWatcher;
 use crate::process::Launch;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
 use crate::site::{Site, services};
 use crate::stage::{Plan, Stage};
 

@@ -9,14 +9,14 @@ use crate::access::Access;
 use crate::arguments::{Modules, QueueArguments};
 use crate::bare_loop;
 use crate::cluster::ClusterSettings;
-use crate::hands::Hands;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
+use crate::measures::usage::Usage;
 use crate::members::Members;
-use crate::played_watcher::PlayedWatcher;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
+use crate::played::hands::Hands;
+use crate::played::played_watcher::PlayedWatcher;
 use crate::site::SERVICE;
 use crate::stage::{Plan, Stage};
-use crate::usage::Usage;
 
 /// Task and service of the runs that come one at a time.
 const SINGLE: &str = "single";

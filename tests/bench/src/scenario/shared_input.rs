@@ -6,12 +6,12 @@ use sqlx::{Connection as _, PgConnection};
 use crate::access::Access;
 use crate::arguments::{Modules, SharedInputArguments};
 use crate::cluster::ClusterSettings;
-use crate::hands::Hands;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::played_watcher::PlayedWatcher;
+use crate::played::hands::Hands;
+use crate::played::played_watcher::PlayedWatcher;
 use crate::renewals::{Renewals, SESSION_TTL};
-use crate::report::{Metric, say};
-use crate::sample::Sample;
 use crate::site::SERVICE;
 use crate::stage::{Plan, Stage};
 

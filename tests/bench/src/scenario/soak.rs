@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::access::Access;
 use crate::arguments::{Modules, SoakArguments};
 use crate::cluster::ClusterSettings;
-use crate::report::{Metric, say};
+use crate::measures::report::{Metric, say};
 use crate::site::{Site, services};
 use crate::stage::{Plan, Stage, Version};
 

@@ -5,9 +5,9 @@ use anyhow::Result;
 use crate::access::Access;
 use crate::arguments::Modules;
 use crate::by_hand::ByHand;
-use crate::clock::Moment;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::site::Site;
 use crate::stage::{Plan, Stage, Version};
 

@@ -15,11 +15,11 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::access::Access;
 use crate::arguments::{Modules, StrangersArguments};
 use crate::cluster::{Cluster, ClusterSettings, new_address};
+use crate::measures::report::{Metric, median_of_rounds, say};
+use crate::played::steady_client::{Answers, ask_steadily};
 use crate::process::Launch;
-use crate::report::{Metric, median_of_rounds, say};
 use crate::site::Site;
 use crate::stage::{Plan, Stage, Version};
-use crate::steady_client::{Answers, ask_steadily};
 use crate::strangers::{Strangers, Target};
 
 /// Time after the first pass, and after the strangers of one server.

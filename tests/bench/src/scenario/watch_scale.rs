@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep_until};
 use self::catalog::{Catalog, Write};
 use self::follower::Follower;
 use crate::arguments::WatchScaleArguments;
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
+use crate::measures::usage::Usage;
 use crate::process::Launch;
-use crate::report::{Metric, say};
-use crate::sample::Sample;
 use crate::sockets::connections_to;
 use crate::stage::Stage;
-use crate::usage::Usage;
 
 /// Services that get nine tenths of the changes with `--skewed`.
 const HOT: u32 = 50;

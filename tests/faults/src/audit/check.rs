@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::record::{Audit, LeaderWrite, RunState, RunWrite};
 use crate::clock::DAY;
-use crate::sightings::Sighting;
+use crate::observed::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 const FINISHED: [&str; 3] = ["succeeded", "failed", "cancelled"];

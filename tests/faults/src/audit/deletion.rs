@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::record::Audit;
 use super::starvation::Outage;
-use crate::sightings::Sighting;
+use crate::observed::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 /// Room for the difference between the clocks, in microseconds.

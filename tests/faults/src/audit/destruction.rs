@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::deletion::{Orphans, lives};
 use super::record::{Audit, RunWrite};
 use crate::journal::{Line, Word};
-use crate::sightings::Sighting;
+use crate::observed::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 /// Room for the difference between the clocks, in microseconds.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::record::{Audit, RunWrite};
 use super::starvation::Outage;
-use crate::sightings::Sighting;
+use crate::observed::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 /// Leases, without a request, of applies with the input of the last apply of the same task, which had

@@ -7,10 +7,10 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{BETWEEN_LOOKS, Suite};
 use crate::audit;
 use crate::conditions::Kind;
-use crate::history;
+use crate::observed::history;
+use crate::observed::resources;
 use crate::plan::Plan;
 use crate::report::say;
-use crate::resources;
 use crate::violation::{Rule, Violation};
 use crate::writes::Follows;
 

@@ -84,7 +84,7 @@ pub(super) fn resources_before(state: &State) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources;
+    use crate::observed::resources;
 
     #[test]
     fn the_state_has_what_the_module_makes() {

@@ -22,7 +22,6 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent, driver: Driver)
     let keep = std::env::temp_dir().join(format!("cts-faults.seed-{seed}.{}", std::process::id()));
     let course = Course {
         keep,
-        always_keep: false,
         settle_limit: Duration::from_mins(4),
         previous: None,
     };

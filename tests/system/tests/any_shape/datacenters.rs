@@ -1,7 +1,7 @@
 //! Tasks over several datacenters, of which one is unknown or does not answer.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site};
+use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site, met};
 use serde_json::{Value, json};
 
 /// A task over `web` in a datacenter; without a name, in that of the agent.
@@ -21,7 +21,7 @@ async fn datacenters() -> (ConsulAgent, ConsulAgent) {
     eventually(DEADLINE, async || {
         let known = near.get("/v1/catalog/datacenters").await;
         let is_joined = known.as_array().is_some_and(|known| known.len() == 2);
-        is_joined.then_some(()).ok_or(known)
+        met(is_joined, known)
     })
     .await;
     near.register_service("web", "web-1", 1, &[], &[]).await;
@@ -73,7 +73,7 @@ async fn an_unknown_and_a_silent_datacenter_hold_up_no_task_of_another() {
     eventually(DEADLINE, async || {
         let explained = cts.api.get("/v1/tasks/gone/explain").await.to_string();
         let is_named = explained.contains("No path to datacenter");
-        is_named.then_some(()).ok_or(explained)
+        met(is_named, explained)
     })
     .await;
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Instance, LOCAL_BACKEND, Site};
+use cts_tests::{Instance, LOCAL_BACKEND, Site, met};
 
 use super::provider_environment::REQUIRED;
 use super::vault::{SECRET, TOKEN, has, vault};
@@ -84,7 +84,7 @@ async fn values_are_those_of_the_moment_of_the_run() {
         cts_testkit::eventually(cts_tests::DEADLINE, async || {
             let text = fs::read_to_string(&file).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
-            if lines == evidence { Ok(()) } else { Err(text) }
+            met(lines == evidence, text)
         })
         .await;
     }

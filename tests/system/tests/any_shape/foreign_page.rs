@@ -80,19 +80,6 @@ async fn a_name_that_is_rebound_to_the_loopback_opens_nothing() {
     assert_closed_to_a_rebound_name(scene().await).await;
 }
 
-#[tokio::test]
-async fn a_name_that_is_rebound_to_a_network_listener_opens_nothing() {
-    let (site, consul) = prepare(Site::new(), &configuration("")).await;
-    let instance = Instance::start_embedded_with(&site, &["-bind-address", "0.0.0.0"]).await;
-    instance.api.wait_for_events("lb", 1).await;
-    let scene = Scene {
-        instance,
-        site,
-        consul,
-    };
-    assert_closed_to_a_rebound_name(scene).await;
-}
-
 async fn assert_closed_to_a_rebound_name(scene: Scene) {
     let before = state(&scene).await;
     let findings = attack(scene.instance.api.address(), Target::Rebound).await;

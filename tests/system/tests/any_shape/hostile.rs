@@ -1,7 +1,6 @@
 //! Hostile clients: they get an error or lose their connection, memory stays bounded, and others are served in
 //! the meantime.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -31,34 +30,6 @@ fn memory(pid: i32, name: &str) -> u64 {
     number.trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Sends a head and then `size` bytes of `filler`, as far as the server takes them. Returns the status of the
-/// answer, if any; a server that takes everything without an answer is an error.
-async fn pour(address: SocketAddr, head: String, filler: &[u8], size: usize) -> Option<u16> {
-    let stream = TcpStream::connect(address).await.unwrap();
-    let (mut reading, mut writing) = stream.into_split();
-    let chunk = filler.repeat(64 * 1024 / filler.len());
-    let mut sending = JoinSet::new();
-    // Ends with the set; the connection stays open until then.
-    sending.spawn(async move {
-        if writing.write_all(head.as_bytes()).await.is_err() {
-            return writing;
-        }
-        let mut sent = 0;
-        while sent < size && writing.write_all(&chunk).await.is_ok() {
-            sent += chunk.len();
-        }
-        writing
-    });
-    let mut bytes = Vec::new();
-    let read = timeout(Duration::from_mins(1), reading.read_to_end(&mut bytes)).await;
-    // A reset after the answer is the answer of a server that does not read on.
-    let _reset = read.unwrap_or_else(|elapsed| panic!("no answer and no end: {elapsed}"));
-    drop(sending);
-    let text = String::from_utf8_lossy(&bytes);
-    let status = text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    Some(status)
-}
-
 fn head(method: &str, target: &str, more: &str) -> String {
     format!(
         "{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{more}\r\n"
@@ -78,50 +49,6 @@ async fn scene() -> Scene {
     let scene = Scene::with(&task("pool", MODULE, &["web"], "")).await;
     scene.instance.api.wait_for_events("pool", 1).await;
     scene
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn huge_bodies_are_refused_and_take_no_memory() {
-    let scene = scene().await;
-    let address = scene.instance.api.address();
-    let pid = scene.instance.api_pid();
-    is_served(&scene).await;
-    let before = memory(pid, "VmRSS");
-    let size = 64 * MIB;
-    let announced = format!("Content-Length: {size}\r\n");
-    let chunked = "Transfer-Encoding: chunked\r\n";
-    let endless = format!("{size:x}\r\n");
-    let mut clients = JoinSet::new();
-    for round in 0..4 {
-        for (method, target) in [
-            ("POST", "/v1/tasks"),
-            ("PATCH", "/v1/tasks/pool"),
-            ("PUT", "/v1/tasks/pool"),
-        ] {
-            let filler: &[u8] = if round % 2 == 0 { b"[" } else { b"{\"a\":" };
-            let with_length = head(method, target, &announced);
-            let in_chunks = head(method, target, chunked) + &endless;
-            clients.spawn(async move { pour(address, with_length, filler, size).await });
-            clients.spawn(async move { pour(address, in_chunks, filler, size).await });
-        }
-    }
-    // A header of any length is no better.
-    for _ in 0..4 {
-        let begin = "GET /v1/tasks HTTP/1.1\r\nHost: localhost\r\nX-Long: ".to_owned();
-        clients.spawn(async move { pour(address, begin, b"x", size).await });
-    }
-    is_served(&scene).await;
-    while let Some(status) = clients.join_next().await {
-        let status = status.unwrap();
-        assert!(
-            status.is_none_or(|status| (400..500).contains(&status)),
-            "{status:?}"
-        );
-        is_served(&scene).await;
-    }
-    let grown = memory(pid, "VmHWM").saturating_sub(before);
-    assert!(grown < GROWTH, "it has grown by {grown} KiB");
-    scene.instance.stop().await;
 }
 
 #[tokio::test]

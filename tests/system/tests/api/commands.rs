@@ -56,34 +56,6 @@ async fn tasks_are_made_switched_run_and_deleted() {
 }
 
 #[tokio::test]
-async fn commands_report_refusals_of_the_server() {
-    let site = Site::new();
-    site.write(
-        "modules/bad/main.tf",
-        "resource \"terraform_data\" \"x\" { input = 1 }\n",
-    );
-    site.write("bad.hcl", &task("bad", "./modules/bad", &["web"], ""));
-    site.write_steps("held");
-    let held = task("held", "./modules/held", &["web"], "");
-    let scene = Scene::of_site(site, &held).await;
-    scene.instance.api.wait_for_events("held", 1).await;
-    let create = ["create", "-task-file=bad.hcl", "-auto-approve"];
-    cts(&scene, &create).await.failed(11, &["services"]);
-    scene.site.hold();
-    scene.register("web", "web-2").await;
-    scene
-        .site
-        .wait_for_step("held", "begin", "web-1,web-2")
-        .await;
-    // Lines are as wide as a terminal.
-    let busy = ["'held' is active and cannot"];
-    cts(&scene, &["disable", "held"]).await.failed(11, &busy);
-    scene.site.release();
-    scene.instance.api.wait_for_events("held", 2).await;
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
 async fn the_state_of_a_task_is_shown_and_decided() {
     let site = Site::new();
     let tasks = [

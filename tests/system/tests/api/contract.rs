@@ -9,7 +9,7 @@ mod texts;
 mod validation;
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Instance, Site, task};
+use cts_tests::{DEADLINE, Instance, Site, met, task};
 
 use crate::api::scene::{MODULE, Scene, prepare};
 
@@ -35,11 +35,10 @@ async fn three_tasks() -> Scene {
     eventually(DEADLINE, async || {
         let status = instance.api.get("/v1/status").await;
         let counts = &status["task_summary"]["status"];
-        if counts["successful"] == 1 && counts["errored"] == 1 {
-            Ok(())
-        } else {
-            Err(status.to_string())
-        }
+        met(
+            counts["successful"] == 1 && counts["errored"] == 1,
+            status.to_string(),
+        )
     })
     .await;
     Scene {

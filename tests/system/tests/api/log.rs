@@ -1,7 +1,6 @@
 //! `GET /v1/runs/{id}/log`. Not in the original.
 
-use cts_testkit::{assert_contains, eventually};
-use cts_tests::{DEADLINE, Site, task};
+use cts_testkit::assert_contains;
 use serde_json::Value;
 
 use crate::api::scene::Scene;
@@ -67,43 +66,5 @@ async fn the_log_of_a_run_is_read_and_followed() {
         rest.contains("Apply complete!"),
         "and ends with the run: {rest}"
     );
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
-async fn followers_of_quiet_runs_that_have_gone_leave_nothing_open() {
-    const FOLLOWERS: usize = 40;
-    let site = Site::new();
-    site.write_steps("pool");
-    site.hold();
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.site.wait_for_step("pool", "begin", "web-1").await;
-    let running = newest_run(&scene).await;
-    scene.register("web", "web-2").await;
-    let queued = eventually(DEADLINE, async || {
-        let run = newest_run(&scene).await;
-        if run == running {
-            return Err("nothing is queued");
-        }
-        Ok(run)
-    })
-    .await;
-    // Give or take the files that other connections open and close in the meantime.
-    let before = scene.instance.open_files();
-    for run in [running, queued] {
-        let target = format!("/v1/runs/{run}/log?follow=true");
-        let mut followers = Vec::new();
-        for _ in 0..FOLLOWERS {
-            followers.push(Stream::open(scene.instance.api.address(), &target).await);
-        }
-        assert!(scene.instance.open_files() > before + FOLLOWERS / 2);
-        drop(followers);
-        eventually(DEADLINE, async || match scene.instance.open_files() {
-            left if left < before + FOLLOWERS / 4 => Ok(()),
-            left => Err(format!("{left} instead of {before}")),
-        })
-        .await;
-    }
-    scene.site.release();
     scene.instance.stop().await;
 }

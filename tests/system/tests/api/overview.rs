@@ -61,22 +61,6 @@ async fn one_address_shows_everything() {
 }
 
 #[tokio::test]
-async fn a_task_that_runs_is_running_and_not_successful() {
-    let scene = Scene::with_steps().await;
-    scene.hold_at_work().await;
-    let list = cts(&scene, &["task", "list"]).await;
-    list.well(&["pool", "running", "successful"]);
-    let show = cts(&scene, &["task", "show", "pool"]).await;
-    show.well(&["State:", "running since ", ": apply"]);
-    let status = cts(&scene, &["status"]).await;
-    status.well(&["No problems.", "slots in use: 1 of ", "1 running"]);
-    scene.site.release();
-    let follow = cts(&scene, &["task", "logs", "-f", "pool"]).await;
-    follow.well(&["Apply complete!"]);
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
 async fn workers_are_drained_by_the_address_of_the_api() {
     let scene = Scene::with_steps().await;
     let workers = json(&scene, &["workers", "list"]).await;
@@ -101,24 +85,5 @@ async fn workers_are_drained_by_the_address_of_the_api() {
         }
     })
     .await;
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
-async fn an_instance_without_tasks_has_no_problems() {
-    let scene = Scene::empty().await;
-    let status = cts(&scene, &["status"]).await;
-    status.well(&["No problems."]);
-    let tasks = status
-        .text
-        .lines()
-        .find_map(|line| line.strip_prefix("Tasks:"));
-    assert_eq!(tasks.map(str::trim), Some("0"), "{}", status.text);
-    cts(&scene, &["task", "explain", "pool"])
-        .await
-        .failed(11, &["there is no task 'pool'"]);
-    cts(&scene, &["task", "logs", "pool"])
-        .await
-        .failed(11, &["there is no task 'pool'"]);
     scene.instance.stop().await;
 }

@@ -3,10 +3,10 @@
 use cts_testkit::assert_contains;
 use serde_json::{Value, json};
 
-use cts_tests::{Site, executable};
+use cts_tests::executable;
 
 use crate::api::program::{CommandOutput, call};
-use crate::api::scene::{Scene, task as object};
+use crate::api::scene::Scene;
 
 async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     call(scene, &executable("cts"), arguments).await
@@ -112,58 +112,4 @@ async fn newest_failed(scene: &Scene) -> (Value, Value) {
     let id = listed["id"].as_str().unwrap();
     let run = scene.ask("GET", &format!("/v1/runs/{id}")).await;
     (listed, run.expect(200)["run"].clone())
-}
-
-/// Outputs, including a hidden one.
-const OUTPUTS: &str = r#"
-variable "services" {
-  type = any
-}
-
-output "ids" {
-  value = sort([for service in values(var.services) : service.id])
-}
-
-output "token" {
-  value     = "hidden-by-the-module"
-  sensitive = true
-}
-"#;
-
-#[tokio::test]
-async fn a_task_of_the_api_has_the_outputs_told_that_it_asks_for() {
-    let site = Site::new();
-    site.write("modules/told/main.tf", OUTPUTS);
-    let scene = Scene::of_site(site, "").await;
-    let mut pool = object("pool", "./modules/told");
-    pool["outputs"] = json!(["token", "ids"]);
-    let made = scene.create(&pool, "?run=now").await;
-    assert_eq!(made.expect(201)["task"]["outputs"], json!(["token", "ids"]));
-    let (listed, run) = newest(&scene).await;
-    let told = json!([
-        {"name": "token", "sensitive": true},
-        {"name": "ids", "value": ["web-1"]},
-    ]);
-    assert_eq!(run["details"]["outputs"], told, "{run}");
-    assert_eq!(listed["details"]["outputs"], Value::Null, "not in lists");
-    let id = run["id"].as_str().unwrap();
-    let show = cts(&scene, &["runs", "show", id]).await;
-    show.well(&["token (sensitive)", "ids = [\"web-1\"]"]);
-    let json = cts(&scene, &["runs", "show", "-o", "json", id]).await;
-    json.well(&["\"outputs\": [", "\"sensitive\": true"]);
-    let log = scene.ask("GET", &format!("/v1/runs/{id}/log")).await;
-    assert!(!log.to_string().contains("hidden-by-the-module"), "{log}");
-
-    // A name that the module does not have.
-    let mut other = object("other", "./modules/told");
-    other["outputs"] = json!(["idz"]);
-    let message = scene.create(&other, "").await.refused(500);
-    assert_contains(
-        &message,
-        ["has no output \"idz\": in /", "there are ids, token"],
-    );
-    other["outputs"] = json!(["a b"]);
-    let message = scene.create(&other, "").await.refused(500);
-    assert_contains(&message, ["which is no name of Terraform"]);
-    scene.instance.stop().await;
 }

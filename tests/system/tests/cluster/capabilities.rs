@@ -1,7 +1,7 @@
 //! Runs go to workers that can execute them, and wait until one exists.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, met, task};
 
 use crate::cluster::stand_in;
 
@@ -14,7 +14,7 @@ async fn wait_for_line(cluster: &Cluster, parts: &[&str]) {
         let found = output
             .lines()
             .any(|line| parts.iter().all(|part| line.contains(part)));
-        if found { Ok(()) } else { Err(output) }
+        met(found, output)
     })
     .await;
 }
@@ -82,46 +82,5 @@ async fn a_task_waits_for_a_worker_with_its_version_of_the_driver() {
     wait_for_line(&cluster, &["workers take due runs again"]).await;
     site.wait_for_step("pool", "end", "web-1").await;
     assert!(cluster.work(able).join("pool").is_dir());
-    assert!(!cluster.work(unable).join("pool").exists());
-}
-
-#[tokio::test]
-async fn a_task_of_one_engine_never_runs_with_the_other() {
-    let consul = ConsulAgent::start().await;
-    let site = Site::new();
-    site.write_steps("pool");
-    let pool = task("pool", "./modules/pool", &["web"], "");
-    let wanted = format!("engine = \"opentofu\"\n  {}", site.shared_backend());
-    site.configure_driver(&consul.address(), &wanted, &pool);
-    let plain = format!("driver \"terraform\" {{\n  {}\n}}\n", site.shared_backend());
-    site.write("plain.hcl", &plain);
-    let directory = stand_in::of_opentofu(&site);
-    let other = format!(
-        "driver \"terraform\" {{\n  engine = \"opentofu\"\n  path = \"{directory}\"\n  {}\n}}\n",
-        site.shared_backend()
-    );
-    site.write("other.hcl", &other);
-    consul.register_service("web", "web-1", 1, &[], &[]).await;
-
-    let mut plan = Plan::of(1, 1, 0, 1);
-    plan.files = vec![
-        (Some(Service::Watcher), "cts.hcl".to_owned()),
-        (Some(Service::Scheduler), "cts.hcl".to_owned()),
-    ];
-    let mut cluster = Cluster::start(&site, plan).await;
-    let (unable, able) = (cluster.add(Service::Worker), cluster.add(Service::Worker));
-    let plain = ["-config-file=plain.hcl".to_owned()];
-    cluster.launch_with(Service::Worker, unable, &plain);
-    cluster.wait_until_healthy(Service::Worker, unable).await;
-    let reason = "no engine for driver";
-    let line = ["[WARN]", "no worker takes due runs", reason, "opentofu"];
-    wait_for_line(&cluster, &line).await;
-
-    let other = ["-config-file=other.hcl".to_owned()];
-    cluster.launch_with(Service::Worker, able, &other);
-    let events = cluster.api(0).wait_for_events("pool", 1).await;
-    assert_eq!(events[0]["success"], true, "{events:?}");
-    let listed = cluster.command(&["workers", "list"]).await;
-    listed.says(["opentofu 1.10.6"]);
     assert!(!cluster.work(unable).join("pool").exists());
 }

@@ -131,52 +131,6 @@ async fn strict_gateway(cluster: &mut Cluster, scheduler: usize) -> Api {
     api
 }
 
-#[tokio::test]
-async fn a_strict_gateway_of_a_follower_sends_clients_to_the_leader() {
-    let mut scene = Scene::start(Plan::of(1, 2, 1, 0)).await;
-    scene
-        .site
-        .write("strict.hcl", "gateway { mode = \"strict-follower\" }\n");
-    let leader = scene.cluster.wait_for_leader().await;
-    let at_leader = strict_gateway(&mut scene.cluster, leader).await;
-    let at_follower = strict_gateway(&mut scene.cluster, 1 - leader).await;
-    let paths = [
-        "/v1/status",
-        "/v1/status/tasks",
-        "/v1/status/tasks/pool",
-        "/v1/tasks",
-        "/v1/tasks/pool",
-    ];
-    let refusal = |leader: usize| {
-        let id = format!("scheduler-{leader}");
-        let message = format!("redirect requests to leader '{id}' at {id}.example.net:8558");
-        json!({"error": {"message": message, "code": "not-the-leader"}})
-    };
-    for path in paths {
-        at_leader.get(path).await;
-        assert_eq!(
-            at_follower.ask(path).await.unwrap(),
-            (400, refusal(leader)),
-            "{path}"
-        );
-    }
-    for path in ["/v1/health", "/v1/status/cluster"] {
-        at_follower.get(path).await;
-    }
-
-    // The follower becomes the leader, and answers.
-    scene.cluster.kill(Service::Scheduler, leader).await;
-    eventually(DEADLINE, async || {
-        let (status, body) = at_follower.ask("/v1/tasks").await.unwrap();
-        if status == 200 {
-            Ok(())
-        } else {
-            Err(body.to_string())
-        }
-    })
-    .await;
-}
-
 /// Asks for the tasks again and again, and returns each answer once.
 async fn answers(api: Api, end: CancellationToken) -> BTreeSet<(u16, String)> {
     let mut answers = BTreeSet::new();

@@ -2,7 +2,7 @@
 //! effect.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, met, task};
 use serde_json::{Value, json};
 
 struct Scene {
@@ -60,7 +60,7 @@ impl Scene {
             let said = output
                 .lines()
                 .any(|line| parts.iter().all(|part| line.contains(part)));
-            if said { Ok(()) } else { Err(output) }
+            met(said, output)
         })
         .await;
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cts_rpc::{ClientTls, ClientTlsFiles, IdentityFiles};
 use cts_testkit::{Authority, eventually};
 use cts_tests::{
-    Cluster, DEADLINE, DocumentedMetric, Plan, Scrape, Service, Site, documented_metrics, scrape,
-    scrape_address,
+    Cluster, DEADLINE, DocumentedMetric, Plan, Scrape, Service, Site, documented_metrics, met,
+    scrape, scrape_address,
 };
 use reqwest::{Certificate, Client, Identity};
 
@@ -125,11 +125,10 @@ fn is_complete(
         .filter(|metric| !scrape.types.contains_key(&metric.prometheus))
         .map(|metric| metric.prometheus.as_str())
         .collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("{service}: {missing:?} are missing"))
-    }
+    met(
+        missing.is_empty(),
+        format!("{service}: {missing:?} are missing"),
+    )
 }
 
 #[tokio::test]

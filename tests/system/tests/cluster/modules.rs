@@ -1,7 +1,7 @@
 //! Local modules reach workers that do not have them, and are missed where they should be.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, met, task};
 
 /// Calls a module in the next directory, which keeps its input.
 const CALLER: &str = r#"
@@ -129,11 +129,7 @@ async fn a_module_that_is_gone_is_missed_by_name_and_applied_from_its_bundle() {
                 && one.contains(&line)
                 && one.contains(": no such file or directory")
         });
-        if found {
-            Ok(())
-        } else {
-            Err(format!("no {line} in\n{output}"))
-        }
+        met(found, format!("no {line} in\n{output}"))
     })
     .await;
 }

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, met, task};
 use serde_json::json;
 
 use crate::any_shape::provider_environment::REQUIRED;
@@ -105,7 +105,7 @@ impl Scene {
             let output = self.cluster.output(Service::Scheduler, 0);
             let mut lines = output.lines().filter(|line| line.contains("[WARN]"));
             let found = lines.any(|line| parts.iter().all(|part| line.contains(part)));
-            if found { Ok(()) } else { Err(output) }
+            met(found, output)
         })
         .await;
     }

@@ -4,14 +4,11 @@ use std::path::Path;
 use std::{env, fs};
 
 use cts_testkit::{ConsulAgent, LimitedDisk, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, met, task};
 use serde_json::Value;
 
 /// Size of a disk for task directories.
 const DISK: u64 = 24 << 20;
-
-/// More than fits on such a disk, in bytes.
-const HUGE: usize = 48 << 20;
 
 /// Number of tasks.
 const TASKS: usize = 20;
@@ -131,40 +128,11 @@ async fn runs_wait_with_the_reason_while_every_worker_is_sick() {
         let text = explained.to_string();
         let shown = text.contains("because their own checks fail: 2, the first with: ")
             && text.contains("No space left on device");
-        shown.then_some(()).ok_or(text)
+        met(shown, text)
     })
     .await;
 
     disk.free();
-    all_applied(&cluster, 2).await;
-    until_sick(&cluster, 0).await;
-}
-
-#[tokio::test]
-async fn a_module_that_fits_on_no_disk_fails_and_takes_no_worker_out() {
-    let site = Site::new();
-    let Some(_disk) = disk(&site.path().join("disk")) else {
-        return;
-    };
-    let consul = ConsulAgent::start().await;
-    site.write("modules/huge/main.tf", MODULE);
-    site.write("modules/huge/data", &"0".repeat(HUGE));
-    let huge = task("huge", "./modules/huge", &["api"], "");
-    configure(&site, &consul, &huge);
-    consul.register_service("web", "web-1", 1, &[], &[]).await;
-    let mut plan = Plan::of(1, 1, 3, 1);
-    plan.workers_below = Some(site.path().join("disk"));
-    let cluster = Cluster::start(&site, plan).await;
-    all_applied(&cluster, 1).await;
-
-    let events = cluster.api(0).wait_for_events("huge", 1).await;
-    assert_eq!(events[0]["success"], false, "{events:?}");
-    let error = events[0].to_string();
-    assert!(error.contains("No space left on device"), "{error}");
-    let runs = cluster.api(0).get("/v1/runs?task=huge").await;
-    let failed = runs["runs"].as_array().unwrap().last().unwrap();
-    assert_eq!(failed["attempts"], 3, "{runs}");
-    consul.register_service("web", "web-2", 2, &[], &[]).await;
     all_applied(&cluster, 2).await;
     until_sick(&cluster, 0).await;
 }

@@ -3,7 +3,7 @@
 mod exported;
 
 use cts_testkit::{Collector, ConsulAgent, eventually, tofu_path};
-use cts_tests::{Cluster, DEADLINE, Plan, RECORDER, Service, Site, task};
+use cts_tests::{Cluster, DEADLINE, Plan, RECORDER, Service, Site, met, task};
 
 use self::exported::{Exported, logged_in, spans};
 use crate::cluster::scene::Scene;
@@ -284,7 +284,7 @@ async fn spans_of_opentofu_are_parts_of_the_attempt_and_the_log_has_their_trace(
         let services = logged_in(&collector, attempt.trace);
         let both = ["cts-scheduler", "cts-worker"].map(str::to_owned);
         let has_both = both.iter().all(|service| services.contains(service));
-        has_both.then_some(()).ok_or(format!("{services:?}"))
+        met(has_both, format!("{services:?}"))
     })
     .await;
 }

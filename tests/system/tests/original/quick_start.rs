@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{DEADLINE, Exit, Site};
+use cts_tests::{DEADLINE, Exit, Site, met};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -306,7 +306,7 @@ async fn a_task_is_created_and_deleted(server: &Server) {
 async fn until_gone(server: &Server, task: &str) {
     eventually(DEADLINE, async || {
         let (status, body) = server.ask(&format!("/v1/tasks/{task}")).await;
-        if status == 404 { Ok(()) } else { Err(body) }
+        met(status == 404, body)
     })
     .await;
 }

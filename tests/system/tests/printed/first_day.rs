@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cts_testkit::{ConsulAgent, assert_contains, consul_path, eventually, terraform_path};
-use cts_tests::DEADLINE;
+use cts_tests::{DEADLINE, met};
 
 use super::blocks::{Block, section};
 use super::terminal::Machine;
@@ -106,11 +106,7 @@ async fn the_first_day_goes_as_printed() {
             .await
             .map_err(|error| error.to_string())?;
         let answer = answer.text().await.map_err(|error| error.to_string())?;
-        if answer.contains(':') {
-            Ok(())
-        } else {
-            Err(answer)
-        }
+        met(answer.contains(':'), answer)
     })
     .await;
 

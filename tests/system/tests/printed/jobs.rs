@@ -3,7 +3,7 @@
 use std::fs;
 
 use cts_testkit::{ConsulAgent, Postgres, assert_contains, eventually};
-use cts_tests::{DEADLINE, STEP_SCRIPT, STEPS, task};
+use cts_tests::{DEADLINE, STEP_SCRIPT, STEPS, met, task};
 use serde_json::Value;
 
 use super::blocks::section;
@@ -95,11 +95,7 @@ impl Place {
                 .unwrap_or_default()
                 .lines()
                 .any(|line| line.starts_with("begin") && line.ends_with(&id));
-            if run["status"] == "running" && begun {
-                Ok(())
-            } else {
-                Err(run.to_string())
-            }
+            met(run["status"] == "running" && begun, run.to_string())
         })
         .await;
     }

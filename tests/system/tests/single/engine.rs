@@ -9,7 +9,7 @@ use cts_testkit::{
     ConsulAgent, Delivery, ReleaseKey, ReleaseSite, assert_contains, eventually, free_port,
     terraform_path, tofu_path, zip_archive,
 };
-use cts_tests::{DEADLINE, Instance, LOCAL_BACKEND, RECORDER, Site, task};
+use cts_tests::{DEADLINE, Instance, LOCAL_BACKEND, RECORDER, Site, met, task};
 
 const VERSION: &str = "1.9.9";
 const ARCHIVE: &str = "/terraform/1.9.9/terraform_1.9.9_linux_amd64.zip";
@@ -161,11 +161,7 @@ async fn a_process_that_is_killed_in_the_middle_of_a_download_leaves_nothing_tha
     let first = scene.site.run_cts(free_port(), &[]);
     eventually(DEADLINE, async || {
         let asked = scene.releases.requests();
-        if asked.iter().any(|path| path == ARCHIVE) {
-            Ok(())
-        } else {
-            Err(first.output())
-        }
+        met(asked.iter().any(|path| path == ARCHIVE), first.output())
     })
     .await;
     // A second one waits for the first, and goes on when that is dead.
@@ -176,11 +172,10 @@ async fn a_process_that_is_killed_in_the_middle_of_a_download_leaves_nothing_tha
     );
     eventually(DEADLINE, async || {
         let output = second.output();
-        if output.contains("waiting for another process that installs there") {
-            Ok(())
-        } else {
-            Err(output)
-        }
+        met(
+            output.contains("waiting for another process that installs there"),
+            output,
+        )
     })
     .await;
     scene.releases.deliver(ARCHIVE, Delivery::Whole);
@@ -207,7 +202,7 @@ async fn sigterm_ends_a_download() {
     eventually(DEADLINE, async || {
         let asked = scene.releases.requests();
         let found = asked.iter().any(|path| path == ARCHIVE);
-        if found { Ok(()) } else { Err(cts.output()) }
+        met(found, cts.output())
     })
     .await;
     let exit = cts.terminate().await;

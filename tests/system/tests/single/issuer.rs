@@ -4,7 +4,7 @@ use cts_core::{Clock as _, SystemClock};
 use cts_proto::task::v1::UpdateTaskRequest;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_testkit::{OidcIssuer, SigningKey, SigningKeyKind, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, Site, task as block};
+use cts_tests::{Backend, DEADLINE, Instance, Site, met, task as block};
 use serde_json::json;
 use tonic::{Code, Request as Call};
 
@@ -73,7 +73,7 @@ async fn users_of_an_issuer_have_the_role_of_their_groups_also_while_its_keys_tu
     eventually(DEADLINE, async || {
         let answer = ask(&scene, "GET", "/v1/status/tasks/web", &viewer).await;
         let is_applied = answer.json()["web"]["status"] == "successful";
-        is_applied.then_some(()).ok_or_else(|| answer.to_string())
+        met(is_applied, answer.to_string())
     })
     .await;
     for (groups, statuses) in [

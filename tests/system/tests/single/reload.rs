@@ -4,7 +4,7 @@
 use std::fs;
 
 use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{Backend, DEADLINE, Process, Site, executable, task};
+use cts_tests::{Backend, DEADLINE, Process, Site, executable, met, task};
 use nix::sys::signal::Signal;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use reqwest::Method;
@@ -196,10 +196,7 @@ async fn no_service_ends() {
         eventually(DEADLINE, async || {
             cts.signal(Signal::SIGHUP);
             let output = cts.output();
-            output
-                .contains("files were read again")
-                .then_some(())
-                .ok_or(output)
+            met(output.contains("files were read again"), output)
         })
         .await;
         cts.terminate()
@@ -227,7 +224,7 @@ async fn the_end_of_its_terminal_ends_a_daemon() {
         let log = fs::read_to_string(site.path().join("cts.log")).unwrap();
         let ended = ["signal=hangup", "graceful shutdown"];
         let has_ended = ended.iter().all(|text| log.contains(text));
-        has_ended.then_some(()).ok_or(log)
+        met(has_ended, log)
     })
     .await;
     eventually(DEADLINE, async || {
@@ -312,7 +309,7 @@ async fn a_new_leader_keeps_the_tasks_of_a_reload() {
             replica.signal(Signal::SIGHUP);
             let output = replica.output();
             let is_reloaded = output.contains("files were read again");
-            is_reloaded.then_some(()).ok_or(output)
+            met(is_reloaded, output)
         })
         .await;
     }

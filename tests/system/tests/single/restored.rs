@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, task};
+use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, met, task};
 use serde_json::{Value, json};
 
 /// A task with a backup of the file, after which the task was applied once more.
@@ -72,11 +72,10 @@ impl Scene {
     async fn until_applied(&self, task: &str, expected: &[&str]) {
         eventually(DEADLINE, async || {
             let applied = self.applied(task);
-            if applied == expected {
-                Ok(())
-            } else {
-                Err(format!("{applied:?}, not {expected:?}"))
-            }
+            met(
+                applied == expected,
+                format!("{applied:?}, not {expected:?}"),
+            )
         })
         .await;
     }

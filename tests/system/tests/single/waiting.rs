@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{ConsulAgent, Postgres, eventually, free_port};
-use cts_tests::{Api, Backend, DEADLINE, Process, RECORDER, Site, task};
+use cts_tests::{Api, Backend, DEADLINE, Process, RECORDER, Site, met, task};
 
 /// A site with one task on the service `web`.
 fn site(consul: &str, backend: Backend) -> Site {
@@ -31,11 +31,10 @@ async fn unhealthy(api: &Api, words: &str) {
             .await
             .map_err(|error| error.to_string())?;
         let message = body["error"]["message"].as_str().unwrap_or_default();
-        if status == 503 && message.contains(words) {
-            Ok(())
-        } else {
-            Err(format!("{status} {body}"))
-        }
+        met(
+            status == 503 && message.contains(words),
+            format!("{status} {body}"),
+        )
     })
     .await;
 }

@@ -1,28 +1,15 @@
 //! Runs are cancelled over the API (docs/runs.md#cancelling-a-run).
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Driver, Instance, LOCAL_BACKEND, MADE_FILE, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, LOCAL_BACKEND, MADE_FILE, Site, met, task};
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-pub(super) async fn ask(
-    cts: &Instance,
-    method: Method,
-    path: &str,
-    body: Option<Value>,
-) -> (u16, Value) {
-    let client = reqwest::Client::builder().no_proxy().timeout(DEADLINE);
-    let mut request = client.build().unwrap().request(method, cts.api.url(path));
-    if let Some(body) = body {
-        request = request.json(&body);
-    }
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
-}
-
 pub(super) async fn cancel(cts: &Instance, run: &str, body: Option<Value>) -> (u16, Value) {
-    ask(cts, Method::POST, &format!("/v1/runs/{run}/cancel"), body).await
+    cts.api
+        .send(Method::POST, &format!("/v1/runs/{run}/cancel"), body)
+        .await
 }
 
 /// The newest run of a task, when it has this status.
@@ -102,41 +89,6 @@ async fn a_running_apply_stops_gently_and_runs_with_the_next_change(
 }
 
 #[tokio::test]
-async fn a_queued_run_is_withdrawn() {
-    let (consul, site, cts, running) = applying(Driver::Terraform).await;
-    consul.register_service("web", "web-3", 3, &[], &[]).await;
-    let queued = id(&run_with(&cts, "pool", "queued").await);
-    let (status, answer) = cancel(&cts, &queued, None).await;
-    assert_eq!(
-        (status, &answer["run"]["status"]),
-        (200, &json!("cancelled")),
-        "{answer}"
-    );
-    site.release();
-    let events = eventually(DEADLINE, async || {
-        let events = cts.api.events("pool").await;
-        let done = |event: &Value| event["run_id"] == running.as_str() && event["success"] == true;
-        if events.iter().any(done) {
-            Ok(events)
-        } else {
-            Err(format!("{events:?}"))
-        }
-    })
-    .await;
-    let withdrawn = events
-        .iter()
-        .find(|event| event["run_id"] == queued.as_str());
-    let error = withdrawn.unwrap()["error"]["message"].as_str().unwrap();
-    assert!(error.starts_with("cancelled"), "{error}");
-    let steps = site.journal("pool");
-    assert!(
-        !steps.iter().any(|line| line.contains("web-3")),
-        "{steps:?}"
-    );
-    cts.stop().await;
-}
-
-#[tokio::test]
 async fn a_cancelled_destruction_is_suspended_and_goes_on() {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
@@ -152,22 +104,18 @@ async fn a_cancelled_destruction_is_suspended_and_goes_on() {
     let cts = Instance::start(&site).await;
     cts.api.wait_for_events("made", 1).await;
     site.hold();
-    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
+    let (status, answer) = cts.api.send(Method::DELETE, "/v1/tasks/made", None).await;
     assert_eq!(status, 202, "{answer}");
     let begun = site.path().join("begun");
-    eventually(DEADLINE, async || {
-        begun.exists().then_some(()).ok_or("not begun")
-    })
-    .await;
+    eventually(DEADLINE, async || met(begun.exists(), "not begun")).await;
     let run = id(&run_with(&cts, "made", "running").await);
     assert_eq!(cancel(&cts, &run, None).await.0, 202);
     eventually(DEADLINE, async || {
         let task = cts.api.get("/v1/tasks/made").await;
-        if task["task"]["destruction"] == "suspended" {
-            Ok(())
-        } else {
-            Err(format!("{task}"))
-        }
+        met(
+            task["task"]["destruction"] == "suspended",
+            format!("{task}"),
+        )
     })
     .await;
     let explained = cts.api.get("/v1/tasks/made/explain").await.to_string();
@@ -181,7 +129,7 @@ async fn a_cancelled_destruction_is_suspended_and_goes_on() {
     let cts = Instance::start(&site).await;
     let task = cts.api.get("/v1/tasks/made").await;
     assert_eq!(task["task"]["destruction"], "suspended", "{task}");
-    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
+    let (status, answer) = cts.api.send(Method::DELETE, "/v1/tasks/made", None).await;
     assert_eq!(status, 202, "{answer}");
     eventually(DEADLINE, async || {
         match cts.api.ask("/v1/tasks/made").await {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, met, task};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ async fn wait_for_statuses(site: &Site, task: &str, expected: &[(&str, &str)]) {
         found.sort();
         let is_so = found.iter().map(|(id, status)| (&**id, &**status));
         let is_so = is_so.eq(expected.iter().copied());
-        is_so.then_some(()).ok_or_else(|| format!("{found:?}"))
+        met(is_so, format!("{found:?}"))
     })
     .await;
 }
@@ -233,35 +233,5 @@ async fn the_api_tells_what_happened(
     assert_eq!(condition["filter"], r#""canary" not in Service.Tags"#);
     let (missing, _) = cts.api.ask("/v1/tasks/nobody").await.unwrap();
     assert_eq!(missing, 404);
-    cts.stop().await;
-}
-
-#[rstest]
-#[tokio::test]
-async fn a_disabled_task_never_runs(
-    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
-) {
-    let consul = ConsulAgent::start().await;
-    let site = Site::with_driver(driver).await;
-    site.write_steps("idle");
-    site.write_steps("busy");
-    let tasks = task("idle", "./modules/idle", &["web"], "enabled = false")
-        + &task("busy", "./modules/busy", &["web"], "");
-    site.configure(&consul.address(), Backend::Local, &tasks);
-    let cts = Instance::start(&site).await;
-    consul.register_service("web", "web-1", 1, &[], &[]).await;
-    site.wait_for_step("busy", "end", "web-1").await;
-    eventually(DEADLINE, async || {
-        let status = cts.api.task_status("busy").await;
-        let done = status["status"] == "successful";
-        if done {
-            Ok(())
-        } else {
-            Err(status.to_string())
-        }
-    })
-    .await;
-    assert_eq!(cts.api.task_status("idle").await["status"], "unknown");
-    assert!(site.journal("idle").is_empty());
     cts.stop().await;
 }

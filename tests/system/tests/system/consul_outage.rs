@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, met, task};
 use rstest::rstest;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -52,11 +52,10 @@ async fn data_of_a_restarted_consul_is_applied_without_help(
                 shown.insert(view["name"].to_string());
             }
         }
-        if shown.len() == 2 {
-            Ok(())
-        } else {
-            Err(format!("the next try is shown of {shown:?} only: {answer}"))
-        }
+        met(
+            shown.len() == 2,
+            format!("the next try is shown of {shown:?} only: {answer}"),
+        )
     })
     .await;
     let overview = cts.api.get("/v1/overview").await;
@@ -115,7 +114,7 @@ async fn a_consul_that_stands_still_is_a_problem_within_a_minute_and_no_outage()
     eventually(DEADLINE, async || {
         let overview = cts.api.get("/v1/overview").await;
         let problems = overview["problems"].as_array().unwrap();
-        problems.is_empty().then_some(()).ok_or(overview)
+        met(problems.is_empty(), overview)
     })
     .await;
     cts.until_logged("no longer stands still").await;

@@ -2,7 +2,7 @@
 //! cluster, where another worker may get the run, the guard stops it.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, assert_successful, task};
+use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, assert_successful, met, task};
 
 use crate::system::termination::assert_no_lock;
 
@@ -112,11 +112,10 @@ async fn the_change_is_applied_after_everything_was_killed(backend: Backend) {
     eventually(DEADLINE, async || {
         let events = cts.api.events("pool").await;
         // The first event is that of the run before.
-        if events.len() > 1 && events[0]["success"] == true {
-            Ok(())
-        } else {
-            Err(format!("{events:?}"))
-        }
+        met(
+            events.len() > 1 && events[0]["success"] == true,
+            format!("{events:?}"),
+        )
     })
     .await;
     assert_no_lock(backend, &consul, &site, "pool").await;

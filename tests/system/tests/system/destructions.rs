@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Api, Backend, DEADLINE, Driver, Instance, MADE_FILE, Site, task};
+use cts_tests::{Api, Backend, DEADLINE, Driver, Instance, MADE_FILE, Site, met, task};
 use reqwest::Method;
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A site with the module.
 pub(crate) struct Stage {
@@ -57,11 +57,10 @@ impl Stage {
 
     async fn until(&self, name: &str, there: bool) {
         eventually(DEADLINE, async || {
-            if self.file(name).exists() == there {
-                Ok(())
-            } else {
-                Err(format!("{name}: not {there}"))
-            }
+            met(
+                self.file(name).exists() == there,
+                format!("{name}: not {there}"),
+            )
         })
         .await;
     }
@@ -73,23 +72,9 @@ pub(crate) fn destroyed_task() -> String {
     task("made", "./modules/file", &["web"], more)
 }
 
-async fn ask(api: &Api, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
-    let mut request = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(DEADLINE)
-        .build()
-        .unwrap()
-        .request(method, api.url(path));
-    if let Some(body) = body {
-        request = request.json(&body);
-    }
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
-}
-
 /// Deletes the task, which is destroyed first.
 pub(crate) async fn delete(api: &Api) {
-    let (status, answer) = ask(api, Method::DELETE, "/v1/tasks/made", None).await;
+    let (status, answer) = api.send(Method::DELETE, "/v1/tasks/made", None).await;
     assert_eq!(status, 202, "{answer}");
 }
 
@@ -114,13 +99,16 @@ async fn infrastructure_of_an_api_task_is_destroyed_with_it(
         "name": "made", "module": module, "on_delete": "destroy",
         "condition": {"services": {"names": ["web"]}},
     }});
-    let (status, answer) = ask(&cts.api, Method::POST, "/v1/tasks?run=now", Some(task)).await;
+    let (status, answer) = cts
+        .api
+        .send(Method::POST, "/v1/tasks?run=now", Some(task))
+        .await;
     assert_eq!(status, 201, "{answer}");
     assert_eq!(answer["task"]["on_delete"], "destroy");
     assert!(stage.file("made").exists());
 
     let plan = "/v1/tasks/made/destroy-plan";
-    let (status, answer) = ask(&cts.api, Method::POST, plan, None).await;
+    let (status, answer) = cts.api.send(Method::POST, plan, None).await;
     assert_eq!(status, 200, "{answer}");
     let text = answer["run"]["plan"].as_str().unwrap();
     assert!(text.contains("1 to destroy"), "{text}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cts_testkit::{Collector, ConsulAgent, Link, TcpProxy, attribute, eventually};
 use cts_tests::{
-    Backend, DEADLINE, Instance, RECORDER, Scrape, Shape, Site, documented_metrics, scrape,
+    Backend, DEADLINE, Instance, RECORDER, Scrape, Shape, Site, documented_metrics, met, scrape,
     scrape_address, task,
 };
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
@@ -112,7 +112,7 @@ async fn an_unreachable_collector_is_one_warning() {
     let line = "the collector of telemetry.otlp takes nothing";
     eventually(DEADLINE, async || {
         let lines = instance.output().matches(line).count();
-        (lines > 3).then_some(()).ok_or(lines)
+        met(lines > 3, lines)
     })
     .await;
     proxy.set_link(Link::Open);

@@ -1,7 +1,7 @@
 //! A module that fails is tried three times, on a server once, and concerns no other task.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, met, task};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ async fn the_reason_of_a_failure_has_the_words_of_its_author(
             let state = state.unwrap_or_default();
             let text = state["state"]["text"].as_str().unwrap_or_default();
             let has_reason = text.contains(before) && text.contains(after);
-            has_reason.then_some(()).ok_or(state)
+            met(has_reason, state)
         })
         .await;
         let explained = cts.api.get(&format!("/v1/tasks/{name}/explain")).await;
@@ -122,7 +122,7 @@ async fn the_reason_of_a_failure_has_the_words_of_its_author(
         eventually(DEADLINE, async || {
             let overview: Value = cts.api.get("/v1/overview").await;
             let has_reason = overview["problems"].to_string().contains(after);
-            has_reason.then_some(()).ok_or(overview)
+            met(has_reason, overview)
         })
         .await;
         cts.until_logged(after).await;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{ConsulAgent, eventually, free_port};
 use cts_tests::{
-    Api, Backend, DEADLINE, Instance, Process, RECORDER, Shape, Site, executable, task,
+    Api, Backend, DEADLINE, Instance, Process, RECORDER, Shape, Site, executable, met, task,
 };
 use nix::sys::signal::Signal;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -43,11 +43,7 @@ async fn until_passing(consul: &ConsulAgent, id: &str) {
     eventually(DEADLINE, async || {
         let checks = consul.get("/v1/agent/checks").await;
         let check = &checks[format!("{id}-health")];
-        if check["Status"] == json!("passing") {
-            Ok(())
-        } else {
-            Err(check.to_string())
-        }
+        met(check["Status"] == json!("passing"), check.to_string())
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! A restart runs Terraform only where something has changed.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, met, task};
 use rstest::rstest;
 use serde_json::json;
 
@@ -23,14 +23,11 @@ async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is(
 
     let cts = Instance::start(&site).await;
     eventually(DEADLINE, async || {
-        if cts
-            .output()
-            .contains("task input is unchanged, no run needed")
-        {
-            Ok(())
-        } else {
-            Err("not decided yet")
-        }
+        met(
+            cts.output()
+                .contains("task input is unchanged, no run needed"),
+            "not decided yet",
+        )
     })
     .await;
     assert_eq!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{Backend, DEADLINE, Instance, Site, assert_successful, task};
+use cts_tests::{Backend, DEADLINE, Instance, Site, assert_successful, met, task};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -147,10 +147,10 @@ async fn a_pass_that_has_not_begun_is_no_success() {
     // Signals are taken over before the first line.
     eventually(DEADLINE, async || {
         let output = process.output();
-        output
-            .contains(concat!("cli: ", env!("CARGO_PKG_VERSION")))
-            .then_some(())
-            .ok_or(output)
+        met(
+            output.contains(concat!("cli: ", env!("CARGO_PKG_VERSION"))),
+            output,
+        )
     })
     .await;
     let exit = process.terminate().await;

@@ -1,6 +1,6 @@
 //! Values of Consul's KV store that are not text (docs/runs.md#keys-without-a-readable-value).
 
-use cts_testkit::{ConsulAgent, eventually, free_port};
+use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{
     Backend, Cluster, DEADLINE, Driver, Instance, Plan, Service, Site, recorded_services,
 };
@@ -233,20 +233,4 @@ async fn a_task_that_was_never_applied_names_the_key_and_begins_when_it_can_be_r
         .wait_for_keys("single", json!({"limits/odd": "x"}))
         .await;
     cts.stop().await;
-}
-
-#[tokio::test]
-async fn a_pass_over_a_task_that_was_never_applied_ends_with_the_key() {
-    let scene = Scene::new().await;
-    scene.consul.kv_put("limits/odd", NOT_TEXT.to_vec()).await;
-    for mode in ["-once", "-inspect"] {
-        let exit = scene.site.run_cts(free_port(), &[mode]).wait().await;
-        assert_eq!(exit.code, Some(11), "{mode}: {}", exit.output);
-        let lines = exit.output.lines();
-        let mut refusals =
-            lines.filter(|line| line.contains("a run that was asked for is refused"));
-        let told =
-            refusals.any(|line| line.contains("kv.list(limits/)") && line.contains("limits/odd"));
-        assert!(told, "{mode}: {}", exit.output);
-    }
 }

@@ -7,12 +7,12 @@ use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
 use super::SCHEDULERS;
-use crate::clock::Moment;
 use crate::cluster::scheduler_name;
+use crate::measures::clock::Moment;
+use crate::measures::report::say;
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::report::say;
 use crate::runs::Runs;
-use crate::sample::Sample;
 use crate::site::Site;
 use crate::stage::{Stage, Version};
 

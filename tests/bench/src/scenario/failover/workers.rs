@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::sleep;
 
-use crate::clock::Moment;
 use crate::cluster::Cluster;
+use crate::measures::clock::Moment;
+use crate::measures::report::say;
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::report::say;
 use crate::runs::Runs;
-use crate::sample::Sample;
 use crate::site::Site;
 use crate::stage::{Stage, Version};
 

@@ -11,15 +11,15 @@ use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use crate::access::Access;
 use crate::arguments::{Modules, OverviewArguments};
-use crate::clock::Moment;
 use crate::cluster::{Cluster, ClusterSettings};
-use crate::hands::Hands;
 use crate::http_client::HttpClient;
+use crate::measures::clock::Moment;
+use crate::measures::report::{Metric, say};
+use crate::measures::sample::Sample;
 use crate::members::Members;
-use crate::played_watcher::PlayedWatcher;
-use crate::report::{Metric, say};
+use crate::played::hands::Hands;
+use crate::played::played_watcher::PlayedWatcher;
 use crate::runs::Runs;
-use crate::sample::Sample;
 use crate::site::services;
 use crate::stage::{Plan, Stage};
 
@@ -92,7 +92,7 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
             Metric::new("answer_p99", answers.percentile(99), "ms"),
         ]);
     }
-    Ok(crate::report::median_of_rounds(&rounds))
+    Ok(crate::measures::report::median_of_rounds(&rounds))
 }
 
 /// Changes services in turn, and follows the runs that these lead to.

@@ -9,7 +9,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::clock::Moment;
+use crate::measures::clock::Moment;
 
 /// Operations of one transaction; Consul takes 64.
 const OPERATIONS: usize = 64;

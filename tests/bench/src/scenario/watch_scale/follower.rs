@@ -8,9 +8,9 @@ use cts_core::{ServiceView, View};
 use tokio::time::timeout_at;
 
 use super::catalog::name;
-use crate::clock::Moment;
-use crate::sample::Sample;
-use crate::watch_subscription::WatchSubscription;
+use crate::measures::clock::Moment;
+use crate::measures::sample::Sample;
+use crate::played::watch_subscription::WatchSubscription;
 
 /// Time for all first snapshots.
 const FIRST: Duration = Duration::from_mins(3);

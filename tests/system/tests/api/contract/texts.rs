@@ -2,7 +2,7 @@
 //! (docs/rest.md#error-bodies).
 
 use cts_tests::{Site, task as block};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::row::{Row, check, legacy_error, new_error};
 use crate::api::scene::{MODULE, Scene, creation, task};
@@ -12,100 +12,50 @@ fn ask(method: &str, path: &str) -> Request {
     Request::new(method, path)
 }
 
-fn legacy(status: u16, method: &str, path: &str, sentence: &str) -> Row {
-    ask(method, path).gives(status, legacy_error(sentence))
+/// A status, the method, the path, and the sentence of an error of the legacy family.
+const LEGACY: &str = "
+405 | POST | /v1/status | 'POST' in an unsupported method. The overallStatus API currently supports the method(s): 'GET'
+405 | DELETE | /v1/status/tasks/pool | 'DELETE' in an unsupported method. The task status API currently supports the method(s): 'GET'
+405 | PUT | /v1/tasks | 'PUT' in an unsupported method. The task API currently supports the method(s): 'PATCH'
+400 | PATCH | /v1/tasks | no task name was included in the api request. Updating a task requires the task name: '/v1/tasks/:task_name'
+400 | GET | /v1/status/tasks/a/b | unsupported path '/v1/status/tasks/a/b'. request must be format 'path/{task-name}'.
+400 | GET | /v1/status/tasks?include=all | unsupported ?include parameter value. only supporting 'include=events' but got 'include=all'
+400 | GET | /v1/status/tasks?include=a&include=b | cannot support more than one include parameter, got include values: [a b]
+400 | GET | /v1/status/tasks?status=unknown&status=unknown | cannot support more than one status query parameter
+400 | GET | /v1/status/tasks?status=bad | unsupported status parameter value
+400 | PATCH | /v1/tasks/pool?run=now&run=now | cannot support more than one run query parameter
+400 | PATCH | /v1/tasks/pool?run=later | unsupported run parameter value
+";
+
+fn legacy() -> Vec<Row> {
+    let rows = LEGACY.trim().lines().map(|line| {
+        let columns: Vec<&str> = line.split(" | ").collect();
+        let [status, method, path, sentence] = columns[..] else {
+            panic!("{line}");
+        };
+        ask(method, path).gives(status.parse().unwrap(), legacy_error(sentence))
+    });
+    let repeated =
+        "Invalid format for parameter run: multiple values for single value parameter 'run'";
+    let creation = ask("POST", "/v1/tasks?run=now&run=now").gives(400, new_error(repeated));
+    rows.chain([creation]).collect()
 }
 
-fn methods_and_paths() -> Vec<Row> {
-    vec![
-        legacy(
-            405,
-            "POST",
-            "/v1/status",
-            "'POST' in an unsupported method. The overallStatus API currently supports the method(s): 'GET'",
-        ),
-        legacy(
-            405,
-            "DELETE",
-            "/v1/status/tasks/pool",
-            "'DELETE' in an unsupported method. The task status API currently supports the method(s): 'GET'",
-        ),
-        legacy(
-            405,
-            "PUT",
-            "/v1/tasks",
-            "'PUT' in an unsupported method. The task API currently supports the method(s): 'PATCH'",
-        ),
-        legacy(
-            400,
-            "PATCH",
-            "/v1/tasks",
-            "no task name was included in the api request. Updating a task requires the task name: \
-             '/v1/tasks/:task_name'",
-        ),
-        legacy(
-            400,
-            "GET",
-            "/v1/status/tasks/a/b",
-            "unsupported path '/v1/status/tasks/a/b'. request must be format 'path/{task-name}'. ",
-        ),
-    ]
-}
-
-fn queries() -> Vec<Row> {
-    let status = |query: &str, sentence: &str| {
-        legacy(400, "GET", &format!("/v1/status/tasks{query}"), sentence)
-    };
-    vec![
-        status(
-            "?include=all",
-            "unsupported ?include parameter value. only supporting 'include=events' but got 'include=all'",
-        ),
-        status(
-            "?include=a&include=b",
-            "cannot support more than one include parameter, got include values: [a b]",
-        ),
-        status(
-            "?status=unknown&status=unknown",
-            "cannot support more than one status query parameter",
-        ),
-        status("?status=bad", "unsupported status parameter value"),
-        legacy(
-            400,
-            "PATCH",
-            "/v1/tasks/pool?run=now&run=now",
-            "cannot support more than one run query parameter",
-        ),
-        legacy(
-            400,
-            "PATCH",
-            "/v1/tasks/pool?run=later",
-            "unsupported run parameter value",
-        ),
-        ask("POST", "/v1/tasks?run=now&run=now").gives(
-            400,
-            new_error("Invalid format for parameter run: multiple values for single value parameter 'run'"),
-        ),
-    ]
-}
+/// The body of an update, and the sentence of its error.
+const UPDATES: &str = r#"
+{} | /v1/tasks/:task_name currently only supports the 'enabled' field. Missing 'enabled' from the request body
+{"enabled":true,"b":1,"a":2} | request body's JSON contains unsupported keys: a, b
+{"enabled":"yes"} | cannot parse 'enabled' as bool
+{ | error decoding the request
+"#;
 
 fn updates() -> Vec<Row> {
-    let row = |body: &str, sentence: &str| {
+    let rows = UPDATES.trim().lines().map(|line| {
+        let (body, sentence) = line.split_once(" | ").unwrap();
         let request = ask("PATCH", "/v1/tasks/pool").body(body);
         request.gives(400, legacy_error(sentence))
-    };
-    vec![
-        row(
-            "{}",
-            "/v1/tasks/:task_name currently only supports the 'enabled' field. Missing 'enabled' from the request body",
-        ),
-        row(
-            r#"{"enabled":true,"b":1,"a":2}"#,
-            "request body's JSON contains unsupported keys: a, b",
-        ),
-        row(r#"{"enabled":"yes"}"#, "cannot parse 'enabled' as bool"),
-        row("{", "error decoding the request"),
-    ]
+    });
+    rows.collect()
 }
 
 /// Inspections that fail in `init`, in `validate` and in `plan`.
@@ -125,102 +75,44 @@ fn failed_inspections() -> Vec<Row> {
     ]
 }
 
-fn fresh(member: &str, value: Value) -> Value {
-    let mut task = task("fresh", MODULE);
-    task[member] = value;
-    task
-}
+/// A member of a new task, its value, and the sentence of the error; the status is 500.
+const CREATIONS: &str = r#"
+name | "" | unique name for the task is required
+name | "1st" | a task name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes: "1st"
+module | "" | module for the task is required
+providers | ["local", "local.b"] | only one provider instance per task
+buffer_period | {"min": "-1s"} | buffer_period: cannot be negative
+terraform_version | "1.5.0" | unsupported configuration 'terraform_version' for task "fresh"
+terraform_cloud_workspace | {"execution_mode": "remote"} | unsupported configuration 'terraform_cloud_workspace' for task "fresh"
+module_input | {"services": {"names": ["api"]}} | both monitor "services" variable type. condition and module_input variable type must be unique
+condition | {"services": {}} | error validating `condition "services"` block: either the regexp or names field must be configured
+condition | {"services": {"names": ["web", ""]}} | error validating `condition "services"` block: names field includes empty string(s). services names cannot be empty
+condition | {"services": {"regexp": "("}} | error validating `condition "services"` block: unable to compile services regexp
+condition | {"catalog_services": {"regexp": "("}} | unable to compile catalog-services 'regexp'
+condition | {"consul_kv": {"path": ""}} | path is required for consul-kv condition
+condition | {"schedule": {"cron": "never"}} | unable to parse schedule condition's cron config "never": missing field(s)
+condition | {"schedule": {"cron": ""}} | cron config is required for schedule condition
+"#;
 
 fn creations() -> Vec<Row> {
-    let row = |status: u16, task: &Value, sentence: &str| {
-        creation(task, "").gives(status, new_error(sentence))
-    };
-    let refused =
-        |member: &str, value: Value, sentence: &str| row(500, &fresh(member, value), sentence);
-    vec![
-        row(
-            400,
-            &task("pool", MODULE),
-            "task with name pool already exists",
-        ),
-        row(
-            400,
-            &fresh("buffer_period", json!({"min": "soon"})),
-            "error with task configuration: time: invalid duration \"soon\"",
-        ),
-        refused("name", json!(""), "unique name for the task is required"),
-        refused(
-            "name",
-            json!("1st"),
-            "a task name must start with a letter or underscore and may contain only letters, digits, underscores, \
-             and dashes: \"1st\"",
-        ),
-        refused("module", json!(""), "module for the task is required"),
-        refused(
-            "providers",
-            json!(["local", "local.b"]),
-            "only one provider instance per task",
-        ),
-        refused(
-            "buffer_period",
-            json!({"min": "-1s"}),
-            "buffer_period: cannot be negative",
-        ),
-        refused(
-            "terraform_version",
-            json!("1.5.0"),
-            "unsupported configuration 'terraform_version' for task \"fresh\"",
-        ),
-        refused(
-            "terraform_cloud_workspace",
-            json!({"execution_mode": "remote"}),
-            "unsupported configuration 'terraform_cloud_workspace' for task \"fresh\"",
-        ),
-        refused(
-            "module_input",
-            json!({"services": {"names": ["api"]}}),
-            "both monitor \"services\" variable type. condition and module_input variable type must be unique",
-        ),
-    ]
-}
-
-fn conditions() -> Vec<Row> {
-    let services = "error validating `condition \"services\"` block: ";
-    let row = |condition: Value, sentence: &str| {
-        creation(&fresh("condition", condition), "").gives(500, new_error(sentence))
-    };
-    vec![
-        row(
-            json!({"services": {}}),
-            &format!("{services}either the regexp or names field must be configured"),
-        ),
-        row(
-            json!({"services": {"names": ["web", ""]}}),
-            &format!(
-                "{services}names field includes empty string(s). services names cannot be empty"
-            ),
-        ),
-        row(
-            json!({"services": {"regexp": "("}}),
-            &format!("{services}unable to compile services regexp"),
-        ),
-        row(
-            json!({"catalog_services": {"regexp": "("}}),
-            "unable to compile catalog-services 'regexp'",
-        ),
-        row(
-            json!({"consul_kv": {"path": ""}}),
-            "path is required for consul-kv condition",
-        ),
-        row(
-            json!({"schedule": {"cron": "never"}}),
-            "unable to parse schedule condition's cron config \"never\": missing field(s)",
-        ),
-        row(
-            json!({"schedule": {"cron": ""}}),
-            "cron config is required for schedule condition",
-        ),
-    ]
+    let rows = CREATIONS.trim().lines().map(|line| {
+        let columns: Vec<&str> = line.split(" | ").collect();
+        let [member, value, sentence] = columns[..] else {
+            panic!("{line}");
+        };
+        let mut fresh = task("fresh", MODULE);
+        fresh[member] = serde_json::from_str(value).unwrap();
+        creation(&fresh, "").gives(500, new_error(sentence))
+    });
+    let known = creation(&task("pool", MODULE), "");
+    let mut soon = task("fresh", MODULE);
+    soon["buffer_period"] = json!({"min": "soon"});
+    let duration = "error with task configuration: time: invalid duration \"soon\"";
+    let bad = [
+        known.gives(400, new_error("task with name pool already exists")),
+        creation(&soon, "").gives(400, new_error(duration)),
+    ];
+    rows.chain(bad).collect()
 }
 
 /// A local module that declares none of the variables that it gets.
@@ -268,12 +160,10 @@ async fn error_texts_have_the_sentences_that_programs_match() {
     let scene = Scene::of_site(site, &(pool + &failing.concat())).await;
     scene.instance.api.wait_for_events("pool", 1).await;
     for rows in [
-        methods_and_paths(),
-        queries(),
+        legacy(),
         updates(),
         failed_inspections(),
         creations(),
-        conditions(),
         variables(),
     ] {
         check(&scene, &rows).await;

@@ -124,135 +124,90 @@ fn at(pointer: &str, reason: &str) -> String {
     format!("Error at \"{pointer}\": {reason}")
 }
 
+/// A whole body, the place of the error if it is in the body, and the reason. If a key is repeated, its last value counts;
+/// text after the first JSON value is ignored. The first error is the alphabetical one, nested objects at their place,
+/// missing members after all present ones.
+const WHOLE_BODIES: &str = r#"
+null |  | Value is not nullable
+[] |  | value must be an object
+true |  | value must be an object
+"task" |  | value must be an object
+{"x":1} |  | property "x" is unsupported
+{"task":{"name":1},"a":1} |  | property "a" is unsupported
+{"task":{"name":1},"x":1} | /task/name | value must be a string
+{"Task":{}} |  | property "Task" is unsupported
+{} | /task | property "task" is missing
+{"task":null} | /task | Value is not nullable
+{"task":[]} | /task | value must be an object
+{"task":{}} | /task/name | property "name" is missing
+{"task":{"name":"a"}} | /task/module | property "module" is missing
+{"task":{"condition":{}}} | /task/name | property "name" is missing
+{"task":{"name":"a","module":"b"}} | /task/condition | property "condition" is missing
+{"task":{"name":1,"name":"x"}} | /task/module | property "module" is missing
+{"task":{}} and more | /task/name | property "name" is missing
+{"task":{}}} | /task/name | property "name" is missing
+{"task":{"name":1,"module":1,"condition":1}} | /task/condition | value must be an object
+{"task":{"b":1,"condition":1}} | /task | property "b" is unsupported
+{"task":{"name":1,"x":1}} | /task/name | value must be a string
+{"task":{"name":"a","x":1}} | /task | property "x" is unsupported
+{"task":{"condition":{"schedule":{}},"name":1}} | /task/condition/schedule/cron | property "cron" is missing
+{"task":{"condition":{"services":{"a":1,"names":1}}}} | /task/condition/services | property "a" is unsupported
+"#;
+
 fn whole_bodies() -> Vec<Row> {
-    let missing = |member: &str| {
-        at(
-            &format!("/task/{member}"),
-            &format!("property \"{member}\" is missing"),
-        )
-    };
-    vec![
-        schema("null", "Value is not nullable"),
-        schema("[]", "value must be an object"),
-        schema("true", "value must be an object"),
-        schema("\"task\"", "value must be an object"),
-        schema(r#"{"x":1}"#, "property \"x\" is unsupported"),
-        schema(
-            r#"{"task":{"name":1},"a":1}"#,
-            "property \"a\" is unsupported",
-        ),
-        schema(
-            r#"{"task":{"name":1},"x":1}"#,
-            &at("/task/name", "value must be a string"),
-        ),
-        schema(r#"{"Task":{}}"#, "property \"Task\" is unsupported"),
-        schema("{}", &at("/task", "property \"task\" is missing")),
-        schema(r#"{"task":null}"#, &at("/task", "Value is not nullable")),
-        schema(r#"{"task":[]}"#, &at("/task", "value must be an object")),
-        schema(r#"{"task":{}}"#, &missing("name")),
-        schema(r#"{"task":{"name":"a"}}"#, &missing("module")),
-        schema(r#"{"task":{"condition":{}}}"#, &missing("name")),
-        schema(
-            r#"{"task":{"name":"a","module":"b"}}"#,
-            &missing("condition"),
-        ),
-        // If a key is repeated, its last value counts; text after the first JSON value is ignored.
-        schema(r#"{"task":{"name":1,"name":"x"}}"#, &missing("module")),
-        schema(r#"{"task":{}} and more"#, &missing("name")),
-        schema(r#"{"task":{}}}"#, &missing("name")),
-    ]
+    let rows = WHOLE_BODIES.trim().lines().map(|line| {
+        let columns: Vec<&str> = line.split(" | ").collect();
+        match columns[..] {
+            [body, "", reason] => schema(body, reason),
+            [body, pointer, reason] => schema(body, &at(pointer, reason)),
+            _ => panic!("{line}"),
+        }
+    });
+    rows.collect()
 }
 
-/// Alphabetical, nested objects at their place, missing members after all present ones.
+/// Query, then emptiness, then content type, then JSON.
 fn order() -> Vec<Row> {
-    let body = |task: Value| json!({"task": task}).to_string();
-    let unsupported = |member: &str| at("/task", &format!("property \"{member}\" is unsupported"));
     vec![
-        schema(
-            &body(json!({"name": 1, "module": 1, "condition": 1})),
-            &at("/task/condition", "value must be an object"),
-        ),
-        schema(&body(json!({"b": 1, "condition": 1})), &unsupported("b")),
-        schema(
-            &body(json!({"name": 1, "x": 1})),
-            &at("/task/name", "value must be a string"),
-        ),
-        schema(&body(json!({"name": "a", "x": 1})), &unsupported("x")),
-        schema(
-            &body(json!({"condition": {"schedule": {}}, "name": 1})),
-            &at(
-                "/task/condition/schedule/cron",
-                "property \"cron\" is missing",
-            ),
-        ),
-        schema(
-            &body(json!({"condition": {"services": {"a": 1, "names": 1}}})),
-            &at("/task/condition/services", "property \"a\" is unsupported"),
-        ),
-        // Query, then emptiness, then content type, then JSON.
         refused(post("?run="), OF_QUERY, "empty value"),
         refused(post("?run=x").body("{"), OF_QUERY, "value is not one"),
         refused(
-            Request::new("POST", "/v1/tasks")
-                .header("Content-Type", "text/plain")
-                .body("{"),
+            typed("text/plain").body("{"),
             OF_BODY,
             "header Content-Type",
         ),
     ]
 }
 
+/// A member of a task and its value, with which a body passes the schema.
+const ACCEPTED: &str = r#"
+enabled | null
+condition | {}
+condition | {"services": {"use_as_module_input": null}}
+condition | {"services": {"cts_user_defined_meta": null}}
+condition | {"services": {"cts_user_defined_meta": {"a": null}}}
+condition | {"catalog_services": {"regexp": "", "node_meta": null}}
+condition | {"consul_kv": {"path": "", "recurse": null}}
+condition | {"services": {}, "schedule": {"cron": "x"}}
+module_input | {}
+module_input | {"services": {"cts_user_defined_meta": null}}
+module_input | {"services": {}, "consul_kv": {"path": ""}}
+buffer_period | {}
+terraform_cloud_workspace | {}
+providers | []
+variables | {"": "{"}
+"#;
+
 /// Bodies that pass the schema and fail only at the name, which is taken.
 fn accepted() -> Vec<Row> {
-    let row = |member: &str, value: Value| {
-        typed("application/json")
-            .body(taken_with(|task| task[member] = value))
-            .gives(
-                400,
-                Body::NewError(vec!["pool".to_owned(), "already exists".to_owned()]),
-            )
-    };
-    vec![
-        row("enabled", Value::Null),
-        row("condition", json!({})),
-        row(
-            "condition",
-            json!({"services": {"use_as_module_input": null}}),
-        ),
-        row(
-            "condition",
-            json!({"services": {"cts_user_defined_meta": null}}),
-        ),
-        row(
-            "condition",
-            json!({"services": {"cts_user_defined_meta": {"a": null}}}),
-        ),
-        row(
-            "condition",
-            json!({"catalog_services": {"regexp": "", "node_meta": null}}),
-        ),
-        row(
-            "condition",
-            json!({"consul_kv": {"path": "", "recurse": null}}),
-        ),
-        row(
-            "condition",
-            json!({"services": {}, "schedule": {"cron": "x"}}),
-        ),
-        row("module_input", json!({})),
-        row(
-            "module_input",
-            json!({"services": {"cts_user_defined_meta": null}}),
-        ),
-        row(
-            "module_input",
-            json!({"services": {}, "consul_kv": {"path": ""}}),
-        ),
-        row("buffer_period", json!({})),
-        row("terraform_cloud_workspace", json!({})),
-        row("providers", json!([])),
-        row("variables", json!({"": "{"})),
-    ]
+    let rows = ACCEPTED.trim().lines().map(|line| {
+        let (member, value) = line.split_once(" | ").unwrap();
+        let value = serde_json::from_str(value).unwrap();
+        let taken = Body::NewError(vec!["pool".to_owned(), "already exists".to_owned()]);
+        let body = taken_with(|task| task[member] = value);
+        typed("application/json").body(body).gives(400, taken)
+    });
+    rows.collect()
 }
 
 #[tokio::test]

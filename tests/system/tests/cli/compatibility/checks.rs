@@ -286,11 +286,11 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
             Request("POST /v1/tasks", UNUSABLE, 500, &[]),
             Request("POST /v1/tasks?run=inspect", UNUSABLE, 400, &[]),
             Test(
-                "tests/system/tests/api/update.rs",
-                "a_busy_task_is_refused_at_once_in_every_mode",
+                "tests/system/tests/api/changes/delete.rs",
+                "a_running_task_finishes_its_run_and_begins_no_other",
             ),
             Test(
-                "tests/system/tests/api/replace.rs",
+                "tests/system/tests/api/changes/replace.rs",
                 "every_request_gets_the_documented_answer",
             ),
         ],
@@ -399,7 +399,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "any `filter` is sent to Consul",
         &[
             Test(
-                "tests/system/tests/api/create_failures.rs",
+                "tests/system/tests/api/changes/create_failures.rs",
                 "a_filter_that_would_keep_consul_busy_is_refused_with_its_position",
             ),
             Test(
@@ -412,8 +412,8 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "a follower answers 400",
         &[Test(
-            "tests/system/tests/cluster/cluster_status.rs",
-            "a_strict_gateway_of_a_follower_sends_clients_to_the_leader",
+            "services/gateway/tests/it/strict_follower.rs",
+            "a_follower_names_the_leader_and_its_address",
         )],
     ),
     (

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, executable, link};
+use cts_tests::{DEADLINE, executable, link, met};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -171,12 +171,7 @@ impl Call {
     pub(crate) async fn interrupt_once(self, ready: impl Fn() -> bool) -> CommandOutput {
         let child = self.spawn();
         let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
-        let waiting = eventually(
-            DEADLINE,
-            async || {
-                if ready() { Ok(()) } else { Err("not ready") }
-            },
-        );
+        let waiting = eventually(DEADLINE, async || met(ready(), "not ready"));
         waiting.await;
         kill(pid, Signal::SIGINT).unwrap();
         ended(child).await

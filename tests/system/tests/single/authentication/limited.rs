@@ -1,7 +1,7 @@
 //! Tokens that are limited to some tasks (docs/access.md#roles).
 
 use cts_testkit::{ConsulAgent, NewerConsul, access_control, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, Site, ids_of, recorded_services, task as block};
+use cts_tests::{Backend, DEADLINE, Instance, Site, ids_of, met, recorded_services, task as block};
 use serde_json::{Value, json};
 
 use super::{REQUIRED, ask, cts, token};
@@ -106,7 +106,7 @@ async fn a_limited_token_learns_the_problem_of_its_own_module_alone() {
     for token in [&reader, &of_broken] {
         eventually(DEADLINE, async || {
             let said = text(&state, token).await;
-            said.contains(&problem).then_some(()).ok_or(said)
+            met(said.contains(&problem), said)
         })
         .await;
     }

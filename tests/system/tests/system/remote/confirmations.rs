@@ -6,7 +6,6 @@ use cts_tests::{DEADLINE, task};
 use reqwest::Method;
 use serde_json::json;
 
-use super::super::cancels::ask;
 use super::stage::{Stage, WORKSPACE, newest_run, waits_for};
 
 #[tokio::test]
@@ -48,7 +47,10 @@ async fn every_status_is_followed_and_a_run_that_waits_leaves_its_slot_to_others
     let core = json!({ "task": {
         "name": "core", "module": "./modules/edge", "condition": { "services": { "names": ["web"] } },
     } });
-    let (status, answer) = ask(&cts, Method::POST, "/v1/tasks?run=now", Some(core)).await;
+    let (status, answer) = cts
+        .api
+        .send(Method::POST, "/v1/tasks?run=now", Some(core))
+        .await;
     assert_eq!(status, 201, "{answer}");
     assert!(stage.server.state("cts-core").is_some());
     stage.server.confirm(&waiting);

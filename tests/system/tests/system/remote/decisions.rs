@@ -6,7 +6,7 @@ use cts_tests::{DEADLINE, Instance};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::cancels::{ask, cancel};
+use super::super::cancels::cancel;
 use super::stage::{Stage, WORKSPACE, newest_run};
 
 /// The way in which a person ends a remote run.
@@ -100,7 +100,7 @@ async fn an_input_that_a_person_has_discarded_runs_when_somebody_asks() {
     cts.api.wait_for_events("edge", 1).await;
     let body = Some(json!({ "enabled": true }));
     let path = "/v1/tasks/edge?run=now";
-    let (status, answer) = ask(&cts, Method::PATCH, path, body).await;
+    let (status, answer) = cts.api.send(Method::PATCH, path, body).await;
     assert_eq!(status, 200, "{answer}");
     stage.recorded(&["web-1"]).await;
     assert_eq!(stage.runs().len(), 2, "{:?}", stage.runs());

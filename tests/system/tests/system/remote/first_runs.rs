@@ -6,7 +6,6 @@ use cts_tests::DEADLINE;
 use reqwest::Method;
 use serde_json::json;
 
-use super::super::cancels::ask;
 use super::stage::{Stage, WORKSPACE};
 
 /// As a worker leaves the workspace that is killed between making it and adding the tag that the server has ignored.
@@ -110,7 +109,7 @@ async fn an_inspection_over_the_api_names_the_page_of_its_run() {
     cts.api.wait_for_events("edge", 1).await;
     let body = Some(json!({ "enabled": true }));
     let path = "/v1/tasks/edge?run=inspect";
-    let (status, answer) = ask(&cts, Method::PATCH, path, body).await;
+    let (status, answer) = cts.api.send(Method::PATCH, path, body).await;
     assert_eq!(status, 200, "{answer}");
     let runs = stage.runs();
     let planned = runs.last().unwrap();

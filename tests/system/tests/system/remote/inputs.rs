@@ -2,11 +2,10 @@
 
 use cts_testkit::hcp::{HcpSettings, Phase};
 use cts_testkit::{HcpServer, ScriptedAnswer, ScriptedHttp, eventually};
-use cts_tests::{Api, Cluster, DEADLINE, Instance, Plan, RemoteServer, Service, task};
+use cts_tests::{Api, Cluster, DEADLINE, Instance, Plan, RemoteServer, Service, met, task};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::cancels::ask;
 use super::stage::{Stage, newest_run};
 
 /// Waits until the queued run of the task has a newer input.
@@ -15,7 +14,7 @@ async fn replaced(api: &Api) {
         let explained = api.get("/v1/tasks/edge/explain").await;
         let decision = &explained["explanation"]["last_decision"]["kind"];
         let is_merged = *decision == "merged";
-        is_merged.then_some(()).ok_or(explained.to_string())
+        met(is_merged, explained.to_string())
     })
     .await;
 }
@@ -46,7 +45,7 @@ async fn changes_during_a_restart_are_applied_although_remote_runs_of_older_inpu
         let newest = names.iter().map(|name| runs(name).pop());
         let newest: Vec<_> = newest.map(|run| run.map(|run| run.phase)).collect();
         let plan = newest.iter().all(|phase| *phase == Some(Phase::Planning));
-        plan.then_some(()).ok_or(format!("{newest:?}"))
+        met(plan, format!("{newest:?}"))
     })
     .await;
     first.kill().await;
@@ -70,7 +69,7 @@ async fn changes_during_a_restart_are_applied_although_remote_runs_of_older_inpu
             runs.len() != 2 || runs[1].phase != Phase::Applied || !runs[0].phase.is_end()
         });
         let lost: Vec<_> = lost.collect();
-        lost.is_empty().then_some(()).ok_or(format!("{lost:?}"))
+        met(lost.is_empty(), format!("{lost:?}"))
     })
     .await;
     second.stop().await;
@@ -93,7 +92,7 @@ async fn a_change_while_the_only_worker_is_replaced_is_applied() {
     eventually(DEADLINE, async || {
         let phase = stage.runs()[0].phase;
         let is_ended = phase == Phase::Canceled;
-        is_ended.then_some(()).ok_or(format!("{phase:?}"))
+        met(is_ended, format!("{phase:?}"))
     })
     .await;
     assert_the_older_one_is_ended(&stage, &older).await;
@@ -157,13 +156,14 @@ async fn a_remote_run_of_another_server_fails_one_run_with_its_address_and_is_le
     );
     assert_eq!(message.matches("neither followed").count(), 1, "{message}");
     assert!(other.runs("cts-edge").is_empty());
-    let (status, answer) = ask(
-        &second,
-        Method::PATCH,
-        "/v1/tasks/edge?run=now",
-        Some(json!({ "enabled": true })),
-    )
-    .await;
+    let (status, answer) = second
+        .api
+        .send(
+            Method::PATCH,
+            "/v1/tasks/edge?run=now",
+            Some(json!({ "enabled": true })),
+        )
+        .await;
     assert_eq!(status, 200, "{answer}");
     assert_eq!(other.runs("cts-edge").len(), 1);
     assert_eq!(stage.runs().len(), 1, "{:?}", stage.runs());

@@ -6,7 +6,6 @@ use cts_tests::{DEADLINE, Instance, Process, task};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::cancels::ask;
 use super::stage::{Stage, WORKSPACE, newest_run};
 
 /// The tag of a workspace that an inspection has made.
@@ -36,14 +35,16 @@ async fn applied(stage: &Stage) -> Instance {
 
 async fn disable(cts: &Instance) {
     let body = Some(json!({ "enabled": false }));
-    let (status, answer) = ask(cts, Method::PATCH, "/v1/tasks/edge", body).await;
+    let (status, answer) = cts.api.send(Method::PATCH, "/v1/tasks/edge", body).await;
     assert_eq!(status, 200, "{answer}");
 }
 
 /// Shows what enabling the task would change.
 async fn inspect(cts: &Instance) -> (u16, Value) {
     let body = Some(json!({ "enabled": true }));
-    ask(cts, Method::PATCH, "/v1/tasks/edge?run=inspect", body).await
+    cts.api
+        .send(Method::PATCH, "/v1/tasks/edge?run=inspect", body)
+        .await
 }
 
 /// Changes that were requested, without those of runs.

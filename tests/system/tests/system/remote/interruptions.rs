@@ -2,7 +2,7 @@
 
 use cts_testkit::eventually;
 use cts_testkit::hcp::Phase;
-use cts_tests::{Cluster, DEADLINE, Instance, Plan, Service};
+use cts_tests::{Cluster, DEADLINE, Instance, Plan, Service, met};
 use serde_json::{Value, json};
 
 use super::super::cancels::cancel;
@@ -89,7 +89,7 @@ async fn a_remote_run_that_its_run_has_left_is_waited_for_and_shown() {
     eventually(DEADLINE, async || {
         let answer = cts.api.get("/v1/tasks/edge/explain").await;
         let answer = answer.to_string();
-        answer.contains(&explained).then_some(()).ok_or(answer)
+        met(answer.contains(&explained), answer)
     })
     .await;
     stage.server.release(Phase::Applying);

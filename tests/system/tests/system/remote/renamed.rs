@@ -3,6 +3,7 @@
 use cts_testkit::eventually;
 use cts_testkit::hcp::Right;
 use cts_tests::DEADLINE;
+use reqwest::Method;
 use serde_json::json;
 
 use super::stage::{Stage, WORKSPACE};
@@ -58,13 +59,8 @@ async fn a_destruction_does_not_begin_in_another_workspace_than_the_known_one() 
         }
         let workspaces = stage.server.workspaces();
         let cts = stage.start().await;
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let deleted = client
-            .delete(cts.api.url("/v1/tasks/edge"))
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(deleted.status(), 202);
+        let (status, answer) = cts.api.send(Method::DELETE, "/v1/tasks/edge", None).await;
+        assert_eq!(status, 202, "{answer}");
         let message = error(&cts).await;
         for part in [&id, KEPT, WORKSPACE, "Nothing was destroyed", "-retain"] {
             assert!(message.contains(part), "{message}");

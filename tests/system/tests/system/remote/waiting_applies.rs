@@ -2,11 +2,10 @@
 
 use cts_testkit::eventually;
 use cts_testkit::hcp::Phase;
-use cts_tests::{Cluster, DEADLINE, Instance, Plan, Service, task};
+use cts_tests::{Cluster, DEADLINE, Instance, Plan, Service, met, task};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::cancels::{ask, cancel};
 use super::stage::{Stage, WORKSPACE, newest_run, waits_for};
 
 /// The workspace of the task `core`, of the same concurrency group as `edge`.
@@ -18,7 +17,7 @@ async fn waiting(cts: &Instance) {
         let runs = cts.api.get("/v1/runs?task=edge").await;
         let mut all = runs["runs"].as_array().unwrap().iter();
         let waits = all.any(|run| waits_for(run, "a confirmation of the remote run: https://"));
-        waits.then_some(()).ok_or_else(|| runs.to_string())
+        met(waits, runs.to_string())
     })
     .await;
 }
@@ -29,11 +28,10 @@ async fn succeeded(cts: &Instance, kind: &str) {
         let runs = cts.api.get("/v1/runs?task=edge").await;
         let all = runs["runs"].as_array().unwrap();
         let mut of_kind = all.iter().filter(|run| run["kind"] == kind);
-        if of_kind.any(|run| run["status"] == "succeeded") {
-            Ok(())
-        } else {
-            Err(runs.to_string())
-        }
+        met(
+            of_kind.any(|run| run["status"] == "succeeded"),
+            runs.to_string(),
+        )
     })
     .await;
 }
@@ -58,7 +56,7 @@ async fn core_waits(api: &cts_tests::Api, remote: &str) {
         let text = answer["explanation"]["obstacles"].to_string();
         let named =
             text.contains("task edge has had its concurrency group") && text.contains(remote);
-        named.then_some(()).ok_or_else(|| answer.to_string())
+        met(named, answer.to_string())
     })
     .await;
 }
@@ -79,9 +77,7 @@ fn core_has_applied(stage: &Stage) -> bool {
 async fn until_core_has_applied(stage: &Stage) {
     eventually(DEADLINE, async || {
         let runs = stage.server.runs(OTHER);
-        core_has_applied(stage)
-            .then_some(())
-            .ok_or_else(|| format!("{runs:?}"))
+        met(core_has_applied(stage), format!("{runs:?}"))
     })
     .await;
 }
@@ -94,12 +90,12 @@ async fn plans_leave_a_remote_run_that_waits_and_its_confirmation_alone() {
     waiting(&cts).await;
 
     let path = "/v1/tasks/edge/destroy-plan";
-    let (status, answer) = ask(&cts, Method::POST, path, None).await;
+    let (status, answer) = cts.api.send(Method::POST, path, None).await;
     assert_eq!(status, 200, "{answer}");
     waiting(&cts).await;
     let body = Some(json!({ "enabled": true }));
     let path = "/v1/tasks/edge?run=inspect";
-    let (status, answer) = ask(&cts, Method::PATCH, path, body).await;
+    let (status, answer) = cts.api.send(Method::PATCH, path, body).await;
     assert_eq!(status, 200, "{answer}");
     assert_eq!(answer["inspect"]["changes_present"], true, "{answer}");
     waiting(&cts).await;
@@ -131,7 +127,9 @@ async fn a_confirmation_that_comes_during_a_plan_is_seen_afterwards() {
     let remote = stage.server.confirmable(WORKSPACE, DEADLINE).await;
     waiting(&cts).await;
     stage.server.hold(Phase::Planning);
-    let plan = ask(&cts, Method::POST, "/v1/tasks/edge/destroy-plan", None);
+    let plan = cts
+        .api
+        .send(Method::POST, "/v1/tasks/edge/destroy-plan", None);
     let confirm = async {
         stage.reached(Phase::Planning).await;
         stage.server.confirm(&remote);
@@ -168,30 +166,6 @@ async fn a_group_waits_for_the_end_of_a_remote_run_that_can_be_confirmed() {
 }
 
 #[tokio::test]
-async fn a_newer_input_takes_the_place_of_a_remote_run_that_keeps_its_group() {
-    let stage = grouped().await;
-    let cts = stage.start().await;
-    let first = stage.server.confirmable(WORKSPACE, DEADLINE).await;
-    waiting(&cts).await;
-    register_core(&stage).await;
-    core_waits(&cts.api, &first).await;
-    stage.register("web-2").await;
-    let second = eventually(DEADLINE, async || match stage.runs().as_slice() {
-        [one, two] if one.phase == Phase::Discarded && two.confirmable => Ok(two.id.clone()),
-        other => Err(format!("{other:?}")),
-    })
-    .await;
-    assert_ne!(first, second);
-    // The newer input has the place of the older one in the queue, before the other task.
-    core_waits(&cts.api, &second).await;
-    assert!(!core_has_applied(&stage));
-    stage.server.confirm(&second);
-    stage.recorded(&["web-1", "web-2"]).await;
-    until_core_has_applied(&stage).await;
-    cts.stop().await;
-}
-
-#[tokio::test]
 async fn a_remote_run_that_was_confirmed_a_moment_before_a_newer_input_keeps_its_group() {
     let stage = grouped().await;
     let cts = stage.start().await;
@@ -220,23 +194,6 @@ async fn a_remote_run_that_was_confirmed_a_moment_before_a_newer_input_keeps_its
 }
 
 #[tokio::test]
-async fn a_cancelled_run_that_waits_on_its_server_frees_its_group() {
-    let stage = grouped().await;
-    let cts = stage.start().await;
-    let remote = stage.server.confirmable(WORKSPACE, DEADLINE).await;
-    waiting(&cts).await;
-    register_core(&stage).await;
-    core_waits(&cts.api, &remote).await;
-    let run = newest_run(&cts, |run| run["status"] == "running").await;
-    let (status, answer) = cancel(&cts, run["id"].as_str().unwrap(), None).await;
-    assert_eq!(status, 202, "{answer}");
-    until_core_has_applied(&stage).await;
-    let ended = stage.runs().into_iter().map(|run| run.phase);
-    assert_eq!(ended.collect::<Vec<_>>(), [Phase::Discarded]);
-    cts.stop().await;
-}
-
-#[tokio::test]
 async fn a_group_stays_taken_while_the_only_worker_drains_and_dies() {
     let stage = grouped().await;
     let plan = Plan {
@@ -251,9 +208,7 @@ async fn a_group_stays_taken_while_the_only_worker_drains_and_dies() {
     let is_queued = |runs: &Value| runs["runs"][0]["status"] == "queued";
     eventually(DEADLINE, async || {
         let runs = cluster.api(0).get("/v1/runs?task=edge").await;
-        is_queued(&runs)
-            .then_some(())
-            .ok_or_else(|| runs.to_string())
+        met(is_queued(&runs), runs.to_string())
     })
     .await;
     core_waits(&cluster.api(0), &remote).await;

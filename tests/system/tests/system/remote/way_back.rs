@@ -4,8 +4,8 @@ use cts_testkit::hcp::Fault;
 use cts_testkit::{HcpServer, eventually};
 use cts_tests::{DEADLINE, Instance, RemoteServer, start_stub};
 
-use super::super::killed_moves::{Point, Scene};
-use super::super::state_moves::{Stage, local};
+use crate::system::states::killed_moves::{Point, Scene};
+use crate::system::states::state_moves::{Stage, local};
 
 /// Requests that read the state of a workspace, in their order.
 const READS: [&str; 2] = [

@@ -1,0 +1,8 @@
+//! Services and clients that this program plays.
+
+pub(crate) mod busy;
+pub(crate) mod hands;
+pub(crate) mod held_runs;
+pub(crate) mod played_watcher;
+pub(crate) mod steady_client;
+pub(crate) mod watch_subscription;

@@ -1,0 +1,6 @@
+//! Evidence that is independent of the statements of cts about itself.
+
+pub(crate) mod followers;
+pub mod history;
+pub mod resources;
+pub mod sightings;

@@ -1,0 +1,13 @@
+//! Parts of a cluster that die, stand still, or come back with old data.
+
+mod database_outage;
+mod failover;
+mod killed_phases;
+mod lost_destructions;
+mod lost_states;
+mod own_lock;
+mod restore;
+mod returned_worker;
+mod standstill;
+mod takeover;
+mod worker_loss;
