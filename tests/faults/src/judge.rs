@@ -167,7 +167,7 @@ async fn judge_destructions(
         let remains = Remains {
             task: &name,
             // A task that a file no longer has leaves its resources.
-            destroys: suite.plan.destroys(number) && !suite.plan.is_of_files(number),
+            destroys: Plan::destroys(number) && !suite.plan.is_of_files(number),
             deleted: suite.writes.deleted.contains(&number),
             resources: state.ok(),
         };

@@ -118,7 +118,6 @@ impl Arguments {
             setup = setup.on_server();
         }
         setup.followers = self.followers.unwrap_or(setup.followers);
-        setup.two_versions = self.previous.is_some();
         let minutes = self.minutes.clamp(0.1, 24.0 * 60.0);
         let time = Duration::from_secs_f64(minutes * 60.0);
         let extent = self.changes.map_or(Extent::Time(time), Extent::Changes);

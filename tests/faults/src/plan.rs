@@ -141,7 +141,7 @@ impl Plan {
             faults: self.faults(&mut of_faults, of(0x7665_7273), length, number),
             changes,
             writes: writes::writes(&mut of_writes, self.size, length, every),
-            cancels: self.cancels(&mut of(0x6361_6e63), length, every),
+            cancels: writes::cancels(&mut of(0x6361_6e63), length, every * WRITES_TO_A_CANCEL),
         })
     }
 
@@ -177,28 +177,14 @@ impl Plan {
         faults
     }
 
-    /// Programs of the first version cancel no runs.
-    fn cancels(
-        &self,
-        random: &mut Random,
-        length: Duration,
-        every: Duration,
-    ) -> Vec<(Duration, Cancel)> {
-        if self.setup.two_versions {
-            return Vec::new();
-        }
-        writes::cancels(random, length, every * WRITES_TO_A_CANCEL)
-    }
-
     /// Number of all tasks that may exist.
     pub const fn all_tasks(&self) -> usize {
         self.size.tasks + self.size.spare
     }
 
     /// Whether the deletion of a task destroys its resources (`on_delete = "destroy"`).
-    /// Programs of the first version do not know the key.
-    pub const fn destroys(&self, number: usize) -> bool {
-        number % 2 == 1 && !self.setup.two_versions
+    pub const fn destroys(number: usize) -> bool {
+        number % 2 == 1
     }
 
     /// Name of a task.

@@ -67,7 +67,7 @@ impl Writes {
             apis,
             book: Book::new(plan),
             destroyed: (0..plan.all_tasks())
-                .filter(|&number| plan.destroys(number))
+                .filter(|&number| Plan::destroys(number))
                 .collect(),
             open: JoinSet::new(),
             at_work: BTreeSet::new(),

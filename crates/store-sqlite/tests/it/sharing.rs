@@ -1,7 +1,7 @@
 //! Two stores on one file, and rows that the trait cannot make.
 
 use cts_core::TaskOrigin;
-use cts_core::access::{AuditAction, AuditRecord, Caller};
+use cts_core::callers::{AuditAction, AuditRecord, Caller};
 use cts_core::runs::RunStatus;
 use cts_store::{AccessStore as _, Store as _};
 use cts_store_conformance::{Scene, bytes_of, claim, input, spec, stored_input, task};

@@ -46,10 +46,10 @@ impl Plan {
 }
 
 impl Setup {
-    /// Whether the blocks of the workers change. The stand-in supports one place only, programs of the first version
-    /// move no states, and a server keeps them in one place.
+    /// Whether the blocks of the workers change. The stand-in supports one place only, and a server keeps
+    /// states in one place.
     pub fn changes_blocks(self) -> bool {
-        self.engine == Engine::Real && !self.two_versions && !self.is_on_server()
+        self.engine == Engine::Real && !self.is_on_server()
     }
 }
 

@@ -42,8 +42,6 @@ pub struct Setup {
     pub past: u32,
     /// Clients that follow logs.
     pub followers: usize,
-    /// Each start of a process is one of an earlier version or of this one, by the seed.
-    pub two_versions: bool,
 }
 
 /// Processes of each kind in a cluster.
@@ -78,7 +76,6 @@ impl Setup {
             stale_file: stale_file && cluster,
             past: if cluster { PAST } else { 0 },
             followers: FOLLOWERS,
-            two_versions: false,
         }
     }
 

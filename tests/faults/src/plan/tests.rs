@@ -21,7 +21,6 @@ fn setup(shape: Shape) -> Setup {
         stale_file: false,
         past: 0,
         followers: 0,
-        two_versions: false,
     }
 }
 

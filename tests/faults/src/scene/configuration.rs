@@ -152,7 +152,7 @@ impl Configuration<'_> {
         if !enabled {
             more.push("enabled = false");
         }
-        if self.plan.destroys(number) {
+        if Plan::destroys(number) {
             more.push("on_delete = \"destroy\"");
         }
         if self.plan.has_provider(number) {

@@ -21,7 +21,7 @@ const LINES: u32 = 3;
 /// Made-up inputs cannot be destroyed: runs of tasks that are destroyed in the end are given to earlier tasks
 /// with their names.
 async fn give_to_earlier_tasks(plan: &Plan, url: &str) -> Result<(), sqlx::Error> {
-    let destroyed = (0..plan.tasks.len()).filter(|&number| plan.destroys(number));
+    let destroyed = (0..plan.tasks.len()).filter(|&number| Plan::destroys(number));
     let names: Vec<String> = destroyed
         .map(|number| format!("'{}'", Plan::task(number)))
         .collect();

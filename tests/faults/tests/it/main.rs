@@ -16,7 +16,6 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent, driver: Driver)
         stale_file: false,
         past,
         followers: 4,
-        two_versions: false,
     };
     let plan = Plan::new(seed, size, setup, extent);
     let keep = std::env::temp_dir().join(format!("cts-faults.seed-{seed}.{}", std::process::id()));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cts_testkit::eventually;
 use cts_tests::{Api, Cluster, DEADLINE, Plan, Service};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
