@@ -32,9 +32,12 @@ async fn a_second_open_loses_nothing() {
 #[tokio::test]
 async fn only_writes_of_other_processes_change_the_foreign_version() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    let version = async |scene: &Scene<SqliteFixture>| {
-        let version = scene.store().foreign_version().await.unwrap();
-        version.expect("no transaction is open")
+    let version = async |scene: &Scene<SqliteFixture>| loop {
+        // The connection of a transaction is free a moment after its end.
+        if let Some(version) = scene.store().foreign_version().await.unwrap() {
+            break version;
+        }
+        tokio::task::yield_now().await;
     };
     let before = version(&scene).await;
     scene.apply("a", "1").await;
