@@ -83,11 +83,7 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
         assert_eq!(unfinished.postponed, [task("a")]);
         for lease in &leases {
             let lines = vec![line("at work")];
-            let store = scene.store();
-            let appended = store
-                .append_log(lease.run, &lease.holder, lease.epoch, lines)
-                .await;
-            appended.expect("the lease is live");
+            scene.append(lease, lines).await;
             let completed = scene.succeeded(lease).await;
             assert!(completed.tasks_changed);
             assert_eq!(scene.run(lease.run).await.status, RunStatus::Succeeded);
@@ -114,11 +110,7 @@ pub async fn reset_archives_the_rows_that_it_removes<F: Fixture>() {
     let running = scene.leased("b", "1").await.run;
     let lease = scene.leased("a", "1").await;
     let lines = vec![line("one"), line("two \"quoted\" \u{1F600} ${x}")];
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, lines)
-        .await;
-    appended.expect("the lease is live");
+    scene.append(&lease, lines).await;
     scene.applied(&lease).await;
     scene.tick("a", "1").await;
     let planned = scene.queue_plan("a", "2").await;

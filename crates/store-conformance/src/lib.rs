@@ -49,7 +49,6 @@ pub mod plans;
 pub mod prune;
 pub mod queue;
 pub mod queued_settings;
-pub mod recovery;
 pub mod remote_runs;
 pub mod requests;
 pub mod restored;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cts_core::lease::LONGEST_LEASE;
-use cts_core::runs::{ERROR_BYTES, RunKind, RunStatus};
+use cts_core::runs::{ERROR_BYTES, EnqueueDecision, RunKind, RunStatus};
 use cts_core::{LostLease, TaskStatus};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, seconds, spec, worker};
+use super::scene::{LEASE, Scene, input, seconds, spec, worker};
 use cts_store::{Lease, Requeued, Retention, lost_lease_error};
 
 /// Life of the leadership; schedulers call once in a third of it.
@@ -276,4 +276,24 @@ pub async fn a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease<F: 
     assert_eq!(requeued.len(), 1);
     assert_eq!(requeued[0].run, lost.run);
     assert_eq!(scene.lease().await.run, lost.run);
+}
+
+pub async fn a_crash_between_lease_and_completion_leaves_nothing_last_applied<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a"]).await;
+    scene.apply("a", "1").await;
+    let lost = scene.leased("a", "2").await;
+    scene.restart().await;
+    let released = scene.release_all().await;
+    assert_eq!(
+        (released[0].run, released[0].status),
+        (lost.run, RunStatus::Queued)
+    );
+    // Both were begun and neither is certainly in force, so neither is skipped.
+    let kept = scene.enqueue("a", "2").await;
+    assert_eq!(kept.decision, Some(EnqueueDecision::Keep));
+    let back = scene.enqueue("a", "1").await;
+    assert_eq!(back.decision, Some(EnqueueDecision::Replace));
+    let lease = scene.lease().await;
+    assert_eq!((lease.run, lease.input), (lost.run, input("1").hash));
+    assert_eq!(lease.epoch.get(), lost.epoch.get() + 1);
 }

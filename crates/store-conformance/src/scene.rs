@@ -1,5 +1,6 @@
 //! Steps of behaviours: short verbs over a store with some tasks.
 
+mod calls;
 mod tasks;
 mod vocabulary;
 
@@ -12,8 +13,8 @@ use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
 pub(super) use self::vocabulary::{
-    LEASE, MICROSECOND, capabilities, guarded, incomplete, life, line, noise, plan, seconds,
-    withdrawn,
+    GROUP, LEASE, MICROSECOND, all_runs, capabilities, destroyed, disabled, grouped, guarded,
+    in_group, incomplete, life, line, noise, other, plan, seconds, unretried, withdrawn,
 };
 pub use self::vocabulary::{
     bytes_of, claim, input, input_of, member, spec, stored_input, task, worker, worker_record,

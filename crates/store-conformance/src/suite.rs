@@ -41,7 +41,6 @@ macro_rules! store_suite {
                 a_new_input_is_queued_and_due_at_once,
                 going_back_to_the_applied_input_cancels_the_queued_run,
                 inputs_come_back_byte_for_byte,
-                one_input_may_serve_many_tasks,
             }
             lease {
                 a_lease_tells_what_to_do,
@@ -96,7 +95,6 @@ macro_rules! store_suite {
             }
             states {
                 the_version_changes_with_every_change_of_a_state,
-                states_are_ordered_by_name,
                 states_are_filtered_by_status,
                 events_tell_the_whole_run,
             }
@@ -141,7 +139,6 @@ macro_rules! store_suite {
                 lines_come_back_in_order_page_by_page,
                 a_log_has_ended_when_its_run_has,
                 lines_come_back_unchanged,
-                an_unknown_run_has_no_log,
                 logs_that_have_gone_on_are_found_among_many,
             }
             prune {
@@ -167,10 +164,6 @@ macro_rules! store_suite {
                 logs_of_successful_runs_go_first_and_the_oldest_of_them,
                 a_removed_log_ends_where_it_ended,
                 a_log_longer_than_one_transaction_is_removed,
-            }
-            recovery {
-                stored_data_is_there_after_a_restart,
-                a_crash_between_lease_and_completion_leaves_nothing_last_applied,
             }
             concurrency {
                 parallel_workers_lease_every_run_once_and_no_task_twice,
@@ -222,7 +215,6 @@ macro_rules! store_suite {
                 odd_names_are_only_names,
             }
             groups {
-                group_applies_one_task_at_a_time,
                 parallel_calls_lease_one_apply_of_a_group_the_oldest_first,
                 a_newer_input_of_a_run_that_waits_comes_before_runs_that_were_due_at_the_same_time,
                 a_remote_run_keeps_its_group_until_it_has_ended,
@@ -251,7 +243,6 @@ macro_rules! store_suite {
                 a_drained_wait_goes_elsewhere_and_does_not_count,
                 a_wait_in_vain_is_shown_and_not_tried_again,
                 waiting_run_leaves_its_group_to_other_tasks,
-                only_the_holder_of_a_lease_waits,
             }
             settings {
                 the_first_key_of_a_cluster_stays,
@@ -349,7 +340,6 @@ macro_rules! store_suite {
             destruction {
                 resources_of_a_task_are_destroyed_before_it_goes,
                 a_destruction_goes_on_without_its_declaration,
-                a_destruction_without_its_declaration_can_be_given_up,
                 without_a_word_and_without_anything_made_a_task_just_goes,
                 the_input_that_was_leased_last_is_destroyed,
                 destruction_waits_for_the_running_run,
@@ -389,6 +379,7 @@ macro_rules! store_suite {
                 leases_that_a_replica_could_renew_count_though_nobody_led,
                 an_input_that_kills_workers_does_not_go_through_the_fleet,
                 a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease,
+                a_crash_between_lease_and_completion_leaves_nothing_last_applied,
             }
             swallowed {
                 a_requested_run_that_fails_leaves_the_change_that_it_replaced,
@@ -408,7 +399,6 @@ macro_rules! store_suite {
             terraform_states {
                 reported_state_is_kept_and_comes_with_the_next_lease,
                 a_move_is_counted_once_however_often_it_is_recorded,
-                only_the_holder_of_a_lease_records,
                 a_conflict_waits_for_a_decision_and_that_for_the_next_apply,
                 a_refused_state_keeps_whatever_changes_something_waiting,
                 a_worker_that_names_another_place_may_look_there,

@@ -8,24 +8,11 @@ use cts_core::{Digest, TaskSpec};
 
 use super::Fixture;
 use super::configurations::configuration;
-use super::scene::{LEASE, Scene, member, seconds, spec, task, withdrawn};
+use super::scene::{LEASE, Scene, disabled, member, other, seconds, spec, task, withdrawn};
 use cts_store::TaskChange;
 use cts_store::configured::RECONFIGURED;
 
 const HOUR: Duration = Duration::from_hours(1);
-
-fn other(name: &str) -> TaskSpec {
-    let mut other = spec(name);
-    other.definition.description = "another one".into();
-    other
-}
-
-fn disabled(name: &str) -> TaskSpec {
-    TaskSpec {
-        enabled: false,
-        ..spec(name)
-    }
-}
 
 fn edited(name: &str) -> TaskSpec {
     let mut edited = spec(name);

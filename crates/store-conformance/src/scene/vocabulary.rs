@@ -15,8 +15,8 @@ use cts_core::{
 use uuid::Uuid;
 
 use cts_store::{
-    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, Store, StoredInput,
-    WorkerRecord,
+    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, RunFilter, Store,
+    StoredInput, WorkerRecord,
 };
 
 /// Time to live of the leases of a scene.
@@ -60,6 +60,55 @@ pub fn spec(name: &str) -> TaskSpec {
         file_settings: FileSettings::default(),
         on_delete: OnDelete::default(),
         requirement: Requirement::default(),
+    }
+}
+
+/// Another declaration of the same name.
+pub(crate) fn other(name: &str) -> TaskSpec {
+    let mut other = spec(name);
+    other.definition.description = "another one".into();
+    other
+}
+
+pub(crate) fn disabled(name: &str) -> TaskSpec {
+    TaskSpec {
+        enabled: false,
+        ..spec(name)
+    }
+}
+
+/// A task that a deletion destroys.
+pub(crate) fn destroyed(name: &str) -> TaskSpec {
+    TaskSpec {
+        on_delete: OnDelete::Destroy,
+        ..spec(name)
+    }
+}
+
+/// A task without slow retries, so that a failed run leaves nothing in the queue.
+pub(crate) fn unretried(name: &str) -> TaskSpec {
+    let mut unretried = spec(name);
+    unretried.file_settings.retry_failed = false;
+    unretried
+}
+
+/// A task of the concurrency group [`GROUP`].
+pub(crate) fn grouped(name: &str) -> TaskSpec {
+    in_group(spec(name))
+}
+
+pub(crate) fn in_group(mut spec: TaskSpec) -> TaskSpec {
+    spec.file_settings.concurrency_group = Some(GROUP.to_owned());
+    spec
+}
+
+pub(crate) const GROUP: &str = "firewall of 'edge'";
+
+/// All runs.
+pub(crate) fn all_runs() -> RunFilter {
+    RunFilter {
+        limit: 100,
+        ..RunFilter::default()
     }
 }
 
