@@ -4,7 +4,7 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{ArchiveId, TaskName, TaskPhase};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, line, seconds, spec, task};
+use super::scene::{Scene, line, seconds, spec, task};
 use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, PendingDeletions};
 use cts_store_sql::tables::TABLES;
 
@@ -93,15 +93,6 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
         assert_eq!(scene.names().await, ["a", "b"]);
         assert_eq!(scene.state("a").await.events, []);
     }
-}
-
-pub async fn task_left_by_a_reset_goes_when_its_worker_is_lost<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    reset(&scene).await;
-    scene.advance(LEASE);
-    assert_eq!(scene.reap().await[0].run, lease.run);
-    assert_eq!(scene.names().await, Vec::<String>::new());
 }
 
 pub async fn reset_archives_the_rows_that_it_removes<F: Fixture>() {

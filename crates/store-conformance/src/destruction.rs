@@ -149,29 +149,6 @@ pub async fn destruction_waits_for_the_running_run<F: Fixture>() {
     }
 }
 
-pub async fn a_destruction_that_fails_is_tried_again_for_ever<F: Fixture>() {
-    let (mut scene, mut lease) = destroying::<F>().await;
-    let mut waits = Vec::new();
-    for attempt in 1..=6 {
-        let completed = scene.failed(&lease, &format!("no {attempt}")).await;
-        assert_eq!(completed.status, RunStatus::Queued);
-        assert!(completed.event.is_none() && !completed.tasks_changed);
-        let wait = completed.next_due.expect("it is tried again");
-        waits.push(wait.as_secs());
-        assert_eq!(scene.acquire().await, None);
-        scene.restart().await;
-        scene.advance(wait);
-        lease = lease_of(&scene, lease.run).await;
-        assert_eq!(lease.attempt, attempt + 1);
-    }
-    assert_eq!(waits, [1, 2, 60, 120, 240, 480]);
-    let record = scene.run(lease.run).await;
-    let chain = "retry attempt #5 failed 'no 6': retry attempt #4 failed 'no 5': retry attempt #3 failed 'no 4'";
-    assert_eq!(record.error().as_deref(), Some(chain));
-    scene.destroyed(&lease).await;
-    assert_gone(&scene).await;
-}
-
 pub async fn a_destruction_outlives_its_workers_and_processes<F: Fixture>() {
     let (mut scene, mut lease) = destroying::<F>().await;
     for _ in 0..=ATTEMPTS {

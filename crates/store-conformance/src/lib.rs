@@ -69,8 +69,8 @@ pub mod withdrawals;
 pub mod workers;
 
 pub use scene::{
-    Scene, bytes_of, claim, input, input_of, member, spec, stored_input, task, worker,
-    worker_record,
+    Scene, bytes_of, claim, completion_of, enqueue_request, input, input_of, member, spec,
+    stored_input, task, worker, worker_record,
 };
 
 /// A database of one test.

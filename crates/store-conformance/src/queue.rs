@@ -7,6 +7,7 @@ use cts_core::runs::RunKind;
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, seconds, spec, task};
+use super::withdrawals::exhaust;
 use cts_store::{EnqueueRequest, WaitingRuns};
 
 pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
@@ -65,17 +66,6 @@ pub async fn waiting_checks_of_the_leader_are_counted<F: Fixture>() {
     let waiting = scene.waiting_runs(Duration::ZERO).await;
     let counts: Vec<_> = waiting.iter().map(|it| (it.runs, it.own_checks)).collect();
     assert_eq!(counts, [(3, 2)]);
-}
-
-/// Lets an input of the task fail for good.
-async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
-    scene.queue(name, "1").await;
-    for _ in 0..cts_core::runs::ATTEMPTS {
-        let lease = scene.lease().await;
-        assert_eq!(lease.task, task(name));
-        scene.failed(&lease, "no").await;
-        scene.advance(seconds(4));
-    }
 }
 
 pub async fn a_start_makes_failed_runs_due_once_in_a_while<F: Fixture>() {

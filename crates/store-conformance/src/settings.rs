@@ -85,24 +85,16 @@ pub(super) async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Le
     scene.acquire_as(&claim).await
 }
 
-pub async fn the_first_key_of_a_cluster_stays<F: Fixture>() {
+pub async fn the_first_keys_of_a_cluster_and_of_leases_stay<F: Fixture>() {
     let mut scene = Scene::<F>::unled().await;
-    let [first, second] = [7, 8].map(|byte| ClusterKey::new([byte; 32]));
-    let key = scene.store().cluster_key(&first).await;
-    assert_eq!(key.expect("a key can be stored"), first);
-    scene.restart().await;
-    let key = scene.store().cluster_key(&second).await;
-    assert_eq!(key.expect("a key can be read"), first);
-}
-
-pub async fn the_first_key_of_leases_stays<F: Fixture>() {
-    let mut scene = Scene::<F>::unled().await;
-    let [first, second] = [7, 8].map(|byte| LeaseKey::new([byte; 32]));
-    let key = scene.store().lease_key(&first).await;
-    assert_eq!(key.expect("a key can be stored"), first);
-    scene.restart().await;
-    let key = scene.store().lease_key(&second).await;
-    assert_eq!(key.expect("a key can be read"), first);
+    for byte in [7, 8] {
+        let (cluster, leases) = (ClusterKey::new([byte; 32]), LeaseKey::new([byte + 2; 32]));
+        let cluster = scene.store().cluster_key(&cluster).await;
+        assert_eq!(cluster.expect("a key"), ClusterKey::new([7; 32]));
+        let leases = scene.store().lease_key(&leases).await;
+        assert_eq!(leases.expect("a key"), LeaseKey::new([9; 32]));
+        scene.restart().await;
+    }
 }
 
 pub async fn settings_are_read_as_they_were_stored<F: Fixture>() {

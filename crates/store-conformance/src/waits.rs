@@ -1,7 +1,5 @@
 //! Runs that wait for something outside of cts before they apply.
 
-use std::time::Duration;
-
 use cts_core::TaskStatus;
 use cts_core::runs::{EnqueueDecision, Resumed, RunKind, RunStatus, WaitEnd};
 
@@ -140,23 +138,6 @@ pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
         assert_eq!(ended.status, RunStatus::Queued);
         assert_eq!(scene.run(lease.run).await.waiting_for, None);
     }
-}
-
-pub async fn a_wait_in_vain_is_shown_and_not_tried_again<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    let ended = scene.failed(&lease, "the approval was refused").await;
-    assert_eq!((ended.status, ended.next_due), (RunStatus::Failed, None));
-    let state = scene.state("a").await;
-    let errors: Vec<_> = state
-        .events
-        .iter()
-        .map(|event| event.error.clone())
-        .collect();
-    assert_eq!(errors, [Some("the approval was refused".to_owned())]);
-    scene.advance(Duration::from_hours(2));
-    assert_eq!(scene.acquire().await, None);
-    scene.leased("a", "1").await;
 }
 
 pub async fn waiting_run_leaves_its_group_to_other_tasks<F: Fixture>() {

@@ -19,7 +19,7 @@ impl<F: Fixture> Scene<F> {
         renewed.await.expect("a live lease can be renewed")
     }
 
-    pub(crate) async fn append(&self, lease: &Lease, lines: Vec<LogLine>) {
+    pub async fn append(&self, lease: &Lease, lines: Vec<LogLine>) {
         let store = self.store();
         let appended = store.append_log(lease.run, &lease.holder, lease.epoch, lines);
         appended.await.expect("a live lease can log");

@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{Plan, RunKinds};
+use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds};
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FileDefinition, FileSettings,
-    FrozenInput, Incarnation, OnDelete, ProviderId, Requirement, ServicesCondition, ServicesQuery,
-    ShrinkLimit, TaskDefinition, TaskName, TaskSpec, ViewId, WorkerId,
+    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, EventId, FileDefinition,
+    FileSettings, FrozenInput, Incarnation, OnDelete, ProviderId, Requirement, RunId,
+    ServicesCondition, ServicesQuery, ShrinkLimit, TaskDefinition, TaskName, TaskSpec, ViewId,
+    WorkerId,
 };
 
 use uuid::Uuid;
 
 use cts_store::{
-    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, RunFilter, Store,
-    StoredInput, WorkerRecord,
+    Claim, Completion, EnqueueRequest, Guarded, Lease, LogLine, LogStream, Member, Refused,
+    RefusedCode, RunFilter, Store, StoredInput, Unchanged, WorkerRecord,
 };
 
 /// Time to live of the leases of a scene.
@@ -125,6 +126,46 @@ pub(crate) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
         counts: [(ViewId::new("health.service(web)"), services.collect())]
             .into_iter()
             .collect(),
+    }
+}
+
+/// A request to apply an input, as of an ordinary change.
+pub fn enqueue_request(name: &str, text: &str, run: RunId) -> EnqueueRequest {
+    EnqueueRequest {
+        task: task(name),
+        input: input(text),
+        run,
+        kind: RunKind::Apply,
+        unchanged: Unchanged::AsTaskSays,
+        guarded: None,
+        tick: None,
+        check_key: None,
+        trace: None,
+        cause: None,
+        fails: None,
+    }
+}
+
+/// The end of an attempt, without jitter and log lines, under these ids.
+pub fn completion_of(
+    lease: &Lease,
+    outcome: AttemptOutcome,
+    event: EventId,
+    retry_run: RunId,
+) -> Completion {
+    Completion {
+        run: lease.run,
+        holder: lease.holder.clone(),
+        epoch: lease.epoch,
+        outcome,
+        is_final: false,
+        early_failure: None,
+        event,
+        retry_run,
+        jitter: 0.0,
+        log: Vec::new(),
+        details: None,
+        state: None,
     }
 }
 
