@@ -7,8 +7,7 @@ use cts_core::runs::RunKind;
 use cts_core::{Creation, WorkerId};
 
 use super::Fixture;
-use super::destruction;
-use super::scene::{Scene, seconds, spec, task};
+use super::scene::{Scene, destroyed, seconds, spec, task};
 use cts_store::{Deletion, NewStoredToken, StoredRecord, TaskChange};
 
 /// A call of the token `ci`, with everything set.
@@ -72,7 +71,7 @@ pub async fn a_change_and_its_record_are_one<F: Fixture>() {
 }
 
 pub async fn every_change_of_a_caller_is_recorded<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[destruction::destroyed("a"), spec("b")]).await;
+    let scene = Scene::<F>::configured(&[destroyed("a"), spec("b")]).await;
     scene.apply("a", "1").await;
     let recording = |action| scene.store().recording(call(action, "a"));
     let new = scene.new_task("new", Creation::Keep, RunKind::Check);
@@ -125,7 +124,7 @@ pub async fn every_change_of_a_caller_is_recorded<F: Fixture>() {
 }
 
 pub async fn runs_and_events_name_who_asked_for_them<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[destruction::destroyed("a"), spec("b")]).await;
+    let scene = Scene::<F>::configured(&[destroyed("a"), spec("b")]).await;
     let record = call(AuditAction::UpdateTask, "a");
     let by = Some(record.caller.to_string());
     let recording = scene.store().recording(record);
@@ -167,7 +166,7 @@ pub async fn runs_and_events_name_who_asked_for_them<F: Fixture>() {
 }
 
 pub async fn a_destruction_that_waits_names_who_asked_for_it<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[destruction::destroyed("a")]).await;
+    let scene = Scene::<F>::configured(&[destroyed("a")]).await;
     scene.apply("a", "1").await;
     let lease = scene.leased("a", "2").await;
     let record = call(AuditAction::DeleteTask, "a");

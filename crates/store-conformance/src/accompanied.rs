@@ -8,7 +8,7 @@ use cts_store::{EnqueueRequest, RefusedCode};
 
 use super::Fixture;
 use super::guards::{apply, decide, held, with};
-use super::scene::{Scene, seconds, spec, task};
+use super::scene::{Scene, seconds, task, unretried};
 
 /// The owed run of the task, and why the request was refused.
 async fn owed<F: Fixture>(scene: &Scene<F>, run: RunId) -> (Option<Occasion>, Option<RefusedCode>) {
@@ -62,9 +62,7 @@ pub async fn accompanying_run_is_blocked_and_owed_until_an_apply_begins<F: Fixtu
 pub async fn accompanying_run_is_owed_while_a_cancelled_input_is_withheld<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let queued = scene.queue("a", "1").await;
-    let event = scene.event_id();
-    let cancelled = scene.store().cancel_run(queued, false, event).await;
-    cancelled.expect("a queued run can be cancelled");
+    scene.cancel(queued, false).await;
     let run = scene.accompany("a").await;
     let request = EnqueueRequest {
         run,
@@ -82,10 +80,7 @@ pub async fn accompanying_run_is_owed_while_a_cancelled_input_is_withheld<F: Fix
 
 pub async fn a_decision_about_a_state_is_held_except_with_the_input_that_it_is_about<F: Fixture>() {
     for (instances, expected) in [(2, Enqueue), (1, Block)] {
-        let scene = Scene::<F>::new(&[]).await;
-        let mut once = spec("a");
-        once.file_settings.retry_failed = false;
-        scene.configure(&[once]).await;
+        let scene = Scene::<F>::configured(&[unretried("a")]).await;
         apply(&scene, 10).await;
         let run = scene.ask("a", RunKind::Apply).await;
         let request = EnqueueRequest {

@@ -1,9 +1,7 @@
 //! The input that a task applied last.
 
-use cts_core::TaskSpec;
-
 use super::Fixture;
-use super::scene::{Scene, input, seconds, spec, task};
+use super::scene::{Scene, input, seconds, spec, task, unretried};
 use cts_store::Retention;
 
 /// The text of the applied input of a task, which must be one of these.
@@ -16,17 +14,6 @@ async fn applied<F: Fixture>(scene: &Scene<F>, name: &str, of: &[&str]) -> Optio
     assert_eq!(*of_task, task(name));
     let text = of.iter().find(|text| input(text).hash == *hash);
     Some((*text.expect("it is one of these")).to_owned())
-}
-
-/// A task whose failed runs are not retried.
-fn unretried(name: &str) -> TaskSpec {
-    TaskSpec {
-        file_settings: cts_core::FileSettings {
-            retry_failed: false,
-            ..cts_core::FileSettings::default()
-        },
-        ..spec(name)
-    }
 }
 
 pub async fn an_applied_input_stays_while_a_newer_one_is_queued_or_failed<F: Fixture>() {

@@ -4,7 +4,7 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{ArchiveId, TaskName, TaskPhase};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, line, seconds, spec, task};
+use super::scene::{Scene, line, seconds, spec, task};
 use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, PendingDeletions};
 use cts_store_sql::tables::TABLES;
 
@@ -83,11 +83,7 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
         assert_eq!(unfinished.postponed, [task("a")]);
         for lease in &leases {
             let lines = vec![line("at work")];
-            let store = scene.store();
-            let appended = store
-                .append_log(lease.run, &lease.holder, lease.epoch, lines)
-                .await;
-            appended.expect("the lease is live");
+            scene.append(lease, lines).await;
             let completed = scene.succeeded(lease).await;
             assert!(completed.tasks_changed);
             assert_eq!(scene.run(lease.run).await.status, RunStatus::Succeeded);
@@ -99,26 +95,13 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
     }
 }
 
-pub async fn task_left_by_a_reset_goes_when_its_worker_is_lost<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    reset(&scene).await;
-    scene.advance(LEASE);
-    assert_eq!(scene.reap().await[0].run, lease.run);
-    assert_eq!(scene.names().await, Vec::<String>::new());
-}
-
 pub async fn reset_archives_the_rows_that_it_removes<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a", "b", "gone"]).await;
     scene.delete("gone").await;
     let running = scene.leased("b", "1").await.run;
     let lease = scene.leased("a", "1").await;
     let lines = vec![line("one"), line("two \"quoted\" \u{1F600} ${x}")];
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, lines)
-        .await;
-    appended.expect("the lease is live");
+    scene.append(&lease, lines).await;
     scene.applied(&lease).await;
     scene.tick("a", "1").await;
     let planned = scene.queue_plan("a", "2").await;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cts_core::RunId;
 use cts_core::runs::{
     ATTEMPTS_RECORDED, AttemptEnding, AttemptOutcome, AttemptRecord, CurrentPhase, RunCause,
     RunPhase,
@@ -11,13 +10,8 @@ use cts_core::runs::{
 
 use super::Fixture;
 use super::details::details;
-use super::scene::{LEASE, Scene, seconds, worker};
-use cts_store::{EnqueueRequest, Lease, RunFilter, lost_lease_error};
-
-async fn attempts<F: Fixture>(scene: &Scene<F>, run: RunId) -> Vec<AttemptRecord> {
-    let attempts = scene.store().attempts(run).await;
-    attempts.expect("attempts can be read")
-}
+use super::scene::{LEASE, Scene, all_runs, seconds, worker};
+use cts_store::{EnqueueRequest, Lease, lost_lease_error};
 
 fn endings(attempts: &[AttemptRecord]) -> Vec<(u32, AttemptEnding)> {
     let endings = attempts.iter();
@@ -42,7 +36,7 @@ fn span(from: &AttemptRecord, to: Option<DateTime<Utc>>) -> Option<TimeDelta> {
 pub async fn a_run_has_a_record_of_each_attempt_with_its_times<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queue("a", "1").await;
-    assert_eq!(attempts(&scene, run).await, []);
+    assert_eq!(scene.attempts(run).await, []);
     let lease = scene.lease().await;
     scene.advance(seconds(5));
     in_apply(&scene, &lease).await;
@@ -66,7 +60,7 @@ pub async fn a_run_has_a_record_of_each_attempt_with_its_times<F: Fixture>() {
     scene.advance(wait.expect("there is another attempt"));
     let third = scene.lease().await;
 
-    let running = attempts(&scene, run).await;
+    let running = scene.attempts(run).await;
     let expected = [
         (1, AttemptEnding::LeaseLost),
         (2, AttemptEnding::Failed),
@@ -94,7 +88,7 @@ pub async fn a_run_has_a_record_of_each_attempt_with_its_times<F: Fixture>() {
     assert_eq!((last.ended_at, last.phases.apply), (None, None));
 
     scene.applied(&third).await;
-    let ended = attempts(&scene, run).await;
+    let ended = scene.attempts(run).await;
     assert_eq!(ended[..2], running[..2]);
     assert_eq!(endings(&ended[2..]), [(3, AttemptEnding::Succeeded)]);
     assert_eq!(span(&ended[2], ended[2].ended_at), Some(TimeDelta::zero()));
@@ -108,7 +102,7 @@ pub async fn attempts_that_do_not_count_are_recorded<F: Fixture>() {
     scene.advance(seconds(4));
     scene.release_all().await;
     scene.lead().await;
-    let attempts = attempts(&scene, lease.run).await;
+    let attempts = scene.attempts(lease.run).await;
     let expected = [(1, AttemptEnding::Released), (1, AttemptEnding::CutOff)];
     assert_eq!(endings(&attempts), expected);
     assert_eq!(
@@ -129,7 +123,7 @@ pub async fn the_end_of_a_run_is_the_last_record<F: Fixture>() {
     }
     scene.advance(LEASE);
     scene.reap().await;
-    let lost = attempts(&scene, lease.run).await;
+    let lost = scene.attempts(lease.run).await;
     assert_eq!(lost.len(), 3);
     assert_eq!(lost[2].ending, AttemptEnding::LeaseLost);
     assert_eq!(lost[2].retry_after, None);
@@ -137,11 +131,9 @@ pub async fn the_end_of_a_run_is_the_last_record<F: Fixture>() {
     assert_eq!(error, Some(lost_lease_error(worker().as_str())));
 
     let lease = scene.leased("b", "1").await;
-    let store = scene.store();
-    let cancelled = store.cancel_run(lease.run, false, scene.event_id());
-    cancelled.await.expect("a running run can be cancelled");
+    scene.cancel(lease.run, false).await;
     scene.interrupted(&lease).await;
-    let cancelled = attempts(&scene, lease.run).await;
+    let cancelled = scene.attempts(lease.run).await;
     assert_eq!(endings(&cancelled), [(1, AttemptEnding::Cancelled)]);
 }
 
@@ -153,7 +145,7 @@ pub async fn the_newest_attempts_of_a_run_stay<F: Fixture>() {
         scene.interrupted(&lease).await;
         lease = scene.lease().await;
     }
-    let attempts = attempts(&scene, lease.run).await;
+    let attempts = scene.attempts(lease.run).await;
     assert_eq!(attempts.len(), ATTEMPTS_RECORDED);
     let newest = attempts.last().expect("there are some");
     assert_eq!(
@@ -190,12 +182,7 @@ pub async fn a_run_keeps_its_cause_with_those_that_are_merged<F: Fixture>() {
         ..RunCause::default()
     };
     assert_eq!(cause, Some(expected.clone()));
-    let all = RunFilter {
-        limit: 10,
-        ..RunFilter::default()
-    };
-    let listed = scene.store().runs(&all).await;
-    let listed = listed.expect("runs are listed");
+    let listed = scene.listed(&all_runs()).await;
     assert_eq!(listed[0].cause, Some(expected.clone()));
 
     while scene.state("a").await.events.is_empty() {

@@ -6,7 +6,7 @@ use cts_core::{BundleReference, CompleteInput, Condition, Digest, TaskDefinition
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, input, noise, seconds, spec};
-use cts_store::{EnqueueRequest, Retention};
+use cts_store::EnqueueRequest;
 
 const WEEK: u64 = 7 * 24 * 3600;
 
@@ -32,8 +32,7 @@ async fn keep<F: Fixture>(scene: &Scene<F>, hashes: &[Digest]) -> Vec<Digest> {
 }
 
 async fn prune<F: Fixture>(scene: &Scene<F>) {
-    let pruned = scene.store().prune(Retention::of_any_age(100)).await;
-    assert_eq!(pruned.expect("bundles can be forgotten"), 0);
+    assert_eq!(scene.prune(100).await, 0);
 }
 
 pub async fn bundles_come_back_byte_for_byte<F: Fixture>() {

@@ -6,10 +6,10 @@ use cts_core::runs::EnqueueDecision::{Enqueue, Withhold};
 use cts_core::runs::{
     AttemptOutcome, CANCEL_GRACE, CancelOrder, CancelRefusal, RunKind, RunStatus,
 };
-use cts_core::{OnDelete, RunId, TaskPhase, TaskSpec};
+use cts_core::{RunId, TaskPhase};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, input, seconds, spec};
+use super::scene::{LEASE, Scene, destroyed, disabled, input, seconds, spec};
 use cts_store::{
     CancelError, CancelState, CancelledRun, Deletion, EnqueueRequest, Lease, LeaseError, Unchanged,
 };
@@ -18,11 +18,6 @@ impl<F: Fixture> Scene<F> {
     async fn try_cancel(&self, run: RunId, force: bool) -> Result<CancelledRun, CancelError> {
         let event = self.event_id();
         self.store().cancel_run(run, force, event).await
-    }
-
-    async fn cancel(&self, run: RunId, force: bool) -> CancelledRun {
-        let cancelled = self.try_cancel(run, force).await;
-        cancelled.expect("the run can be cancelled")
     }
 
     async fn refused(&self, run: RunId, force: bool) -> CancelRefusal {
@@ -166,11 +161,7 @@ pub async fn cancelled_input_runs_with_the_next_change_or_request<F: Fixture>() 
                 assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
             }
             3 => {
-                let disabled = TaskSpec {
-                    enabled: false,
-                    ..spec("a")
-                };
-                scene.configure(&[disabled]).await;
+                scene.configure(&[disabled("a")]).await;
                 scene.configure(&[spec("a")]).await;
                 assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
             }
@@ -227,9 +218,7 @@ pub async fn a_second_order_has_to_wait_and_then_needs_force<F: Fixture>() {
         refusal,
         CancelRefusal::InGrace(CANCEL_GRACE.saturating_sub(seconds(10)))
     );
-    let store = scene.store();
-    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE * 4, None);
-    renewed.await.expect("the lease is live");
+    scene.renew(&lease, LEASE * 4).await;
     scene.advance(seconds(20));
     let refusal = scene.refused(lease.run, false).await;
     assert_eq!(refusal, CancelRefusal::NeedsForce);
@@ -337,13 +326,6 @@ pub async fn a_cancelled_creation_is_discarded<F: Fixture>() {
     }
 }
 
-fn destroyed(name: &str) -> TaskSpec {
-    TaskSpec {
-        on_delete: OnDelete::Destroy,
-        ..spec(name)
-    }
-}
-
 /// A scene whose task `a` is being destroyed, and the destroying run; with a lease if it is `running`.
 async fn destroying<F: Fixture>(running: bool) -> (Scene<F>, RunId, Option<Lease>) {
     let scene = Scene::<F>::configured(&[destroyed("a")]).await;
@@ -355,7 +337,7 @@ async fn destroying<F: Fixture>(running: bool) -> (Scene<F>, RunId, Option<Lease
 }
 
 async fn assert_suspended<F: Fixture>(scene: &Scene<F>, run: RunId) {
-    let stored = scene.stored("a").await.expect("it stays");
+    let stored = scene.there("a").await;
     assert_eq!(
         (stored.phase, stored.destroy_run),
         (TaskPhase::Deleting, Some(run))
@@ -387,7 +369,7 @@ pub async fn a_cancelled_destruction_is_suspended_and_goes_on<F: Fixture>() {
         scene.release_all().await;
         assert_suspended(&scene, run).await;
         assert!(!scene.delete_as("a", scene.as_task_says()).await);
-        let stored = scene.stored("a").await.expect("it is being destroyed");
+        let stored = scene.there("a").await;
         assert!(!stored.destruction_suspended);
         let lease = scene.lease().await;
         assert_eq!((lease.run, lease.kind), (run, RunKind::Destroy));

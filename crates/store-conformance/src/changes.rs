@@ -16,7 +16,7 @@ fn idle_only() -> TaskChange {
 
 pub async fn every_change_has_its_revision<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
-    let mut expected = scene.stored("a").await.expect("the task is there");
+    let mut expected = scene.there("a").await;
     assert_eq!(scene.enable("a", true).await, expected, "nothing is new");
     let mut other = spec("a");
     other.definition.description = "other".into();

@@ -66,9 +66,9 @@ pub async fn the_error_of_a_check_is_shown_while_the_task_is_disabled<F: Fixture
     scene.enable("a", false).await;
     let run = check(&scene, "a", "1").await;
     let lease = scene.lease().await;
-    let version = scene.store().version().await;
+    let version = scene.version().await;
     scene.failed(&lease, "no such module").await;
-    assert_ne!(version.ok(), scene.store().version().await.ok());
+    assert_ne!(version, scene.version().await);
     let failed = CheckOutcome::Failed("no such module".to_owned());
     assert_eq!(known(&scene).await, [of("a", "1", run, Some(failed))]);
     let error = scene.state("a").await.check_error;
@@ -90,9 +90,7 @@ pub async fn a_check_that_was_cancelled_or_lost_says_so<F: Fixture>() {
         scene.enable(name, false).await;
     }
     let cancelled = check(&scene, "a", "1").await;
-    let event = scene.event_id();
-    let cancel = scene.store().cancel_run(cancelled, false, event).await;
-    cancel.expect("a queued run can be cancelled");
+    scene.cancel(cancelled, false).await;
     let lost = check(&scene, "b", "1").await;
     for _ in 0..3 {
         scene.advance(scene.next_due().await.expect("there is another attempt"));

@@ -43,10 +43,7 @@ async fn work<F: Fixture>(scene: &Scene<F>, ledger: &Ledger, claim: Claim) {
             .expect("no worker panics")
             .insert(lease.task.clone());
         assert!(alone, "two runs of {} are leased at once", lease.task);
-        let renewed = store
-            .renew(lease.run, &lease.holder, lease.epoch, LEASE, None)
-            .await;
-        renewed.expect("a live lease can be renewed");
+        scene.renew(&lease, LEASE).await;
         ledger
             .running
             .lock()
@@ -158,15 +155,13 @@ pub async fn elects_one_of_parallel_candidates<F: Fixture>() {
 /// Every epoch is granted once, whatever the replicas do at the same time.
 pub async fn no_epoch_is_granted_twice<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
-    let store = scene.store();
     let lives = (0..WORKERS).map(async |_| {
         let mut granted = Vec::new();
         for _ in 0..ROUNDS {
             let leadership = scene.lead_as("a", None, LEASE).await;
             assert!(leadership.mine, "{leadership:?}");
             granted.push(leadership.epoch);
-            let resigned = store.resign(&member("a")).await;
-            resigned.expect("a replica can resign");
+            scene.resign(&member("a")).await;
         }
         granted
     });

@@ -72,7 +72,7 @@ pub async fn the_configuration_of_one_member_takes_effect_when_it_starts<F: Fixt
     assert_eq!(in_force(&scene).await, Some(decided(1, &["x"], "a")));
     scene.restart().await;
     assert_eq!(in_force(&scene).await, Some(decided(1, &["x"], "a")));
-    scene.store().resign(&a).await.expect("it can resign");
+    scene.resign(&a).await;
     let second = started(&scene, &again, &named(&["y"])).await;
     assert_eq!(second, (Verdict::TakesEffect, 2));
     assert_eq!(in_force(&scene).await, Some(decided(2, &["y"], "a")));
@@ -93,11 +93,7 @@ pub async fn a_rolling_restart_takes_effect_with_its_last_member<F: Fixture>() {
                 seen(&scene, member).await;
             }
         }
-        scene
-            .store()
-            .resign(&member(id))
-            .await
-            .expect("it can resign");
+        scene.resign(&member(id)).await;
         let next = life(id, 2);
         let (verdict, number) = started(&scene, &next, &new).await;
         if last {
@@ -169,7 +165,7 @@ pub async fn configuration_in_force_stays_as_it_is_stored<F: Fixture>() {
     let stored = stored.expect("it can be read").expect("there is one");
     assert_eq!(stored.tasks, elsewhere(Some(b"1")).tasks);
     // A member that is alone refreshes the path of its module; a digest that it does not have stays.
-    scene.store().resign(&a).await.expect("it can resign");
+    scene.resign(&a).await;
     assert_eq!(register(&scene, &b, &same).await, (Verdict::TakesEffect, 2));
     let stored = scene.store().configuration_in_force().await;
     let stored = stored.expect("it can be read").expect("there is one");
@@ -227,7 +223,7 @@ pub async fn configurations_are_those_of_living_members<F: Fixture>() {
     assert_ne!(version().await, one);
     let both = [&a, &b].map(|member| (member.id.clone(), member.incarnation));
     assert_eq!(listed().await, both);
-    scene.store().resign(&a).await.expect("it can resign");
+    scene.resign(&a).await;
     assert_eq!(listed().await, both[1..]);
     // Another life has not registered yet.
     scene.advance(TTL);
@@ -305,16 +301,16 @@ pub async fn decided_configuration_undoes_api_changes_of_its_tasks<F: Fixture>()
     scene.lead().await;
     bring_in(&scene).await;
     assert_eq!(scene.names().await, ["deleted", "off", "same", "made"]);
-    let off = scene.stored("off").await.expect("the task is there");
+    let off = scene.there("off").await;
     assert_eq!((off.spec, off.revision), (spec("off"), 3));
-    let same = scene.stored("same").await.expect("the task is there");
+    let same = scene.there("same").await;
     assert_eq!((same.spec, same.revision), (spec("same"), 1));
-    let made = scene.stored("made").await.expect("the task is there");
+    let made = scene.there("made").await;
     assert_eq!(made.origin, TaskOrigin::Api);
     // From here on changes over the API last again.
     scene.enable("off", false).await;
     bring_in(&scene).await;
-    let off = scene.stored("off").await.expect("the task is there");
+    let off = scene.there("off").await;
     assert!(!off.spec.enabled);
 }
 
@@ -326,7 +322,7 @@ pub async fn other_tasks_of_the_api_go_with_a_decided_one_if_they_are_to<F: Fixt
     assert_eq!(decide(&scene, &wanted, 0, true).await, Some(1));
     bring_in(&scene).await;
     assert_eq!(scene.names().await, ["a", "named"]);
-    let named = scene.stored("named").await.expect("the task is there");
+    let named = scene.there("named").await;
     assert_eq!(named.origin, TaskOrigin::Config);
 }
 

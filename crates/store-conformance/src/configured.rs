@@ -4,15 +4,8 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{BundleReference, Digest, TaskOrigin, TaskPhase, TaskSpec};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, spec, task, withdrawn};
+use super::scene::{LEASE, Scene, other, spec, task, withdrawn};
 use cts_store::{DELETED, PendingDeletions, TaskChange};
-
-/// Another declaration of the same name.
-fn other(name: &str) -> TaskSpec {
-    let mut other = spec(name);
-    other.definition.description = "another one".into();
-    other
-}
 
 async fn put<F: Fixture>(scene: &Scene<F>, spec: &TaskSpec) {
     let change = TaskChange {
@@ -32,12 +25,12 @@ pub async fn api_changes_of_configured_tasks_last<F: Fixture>() {
         scene.lead().await;
         scene.configure(&["same", "put", "off"].map(spec)).await;
         assert_eq!(scene.names().await, ["same", "put", "off"]);
-        let off = scene.stored("off").await.expect("the task is there");
+        let off = scene.there("off").await;
         assert_eq!((off.spec.enabled, off.revision), (false, 2));
         assert_eq!(off.origin, TaskOrigin::Config);
-        let put = scene.stored("put").await.expect("the task is there");
+        let put = scene.there("put").await;
         assert_eq!((put.spec, put.revision), (other("put"), 2));
-        let same = scene.stored("same").await.expect("the task is there");
+        let same = scene.there("same").await;
         assert_eq!((same.spec, same.revision), (spec("same"), 1));
     }
 }
@@ -46,16 +39,16 @@ pub async fn another_declaration_takes_effect<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.enable("a", false).await;
     scene.configure(&[other("a")]).await;
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!((&stored.spec, stored.revision), (&other("a"), 3));
     // And the earlier one is another again.
     scene.configure(&[spec("a")]).await;
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!((&stored.spec, stored.revision), (&spec("a"), 4));
     // The new declaration equals the task as the API changed it: nothing is new.
     put(&scene, &other("a")).await;
     scene.configure(&[other("a")]).await;
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!((&stored.spec, stored.revision), (&other("a"), 5));
 }
 
@@ -79,10 +72,10 @@ pub async fn an_edited_module_is_no_other_declaration<F: Fixture>() {
     scene.configure(&edited).await;
     let [mut expected, _] = edited;
     expected.enabled = false;
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!((stored.spec, stored.revision), (expected, 2));
     own.requirement.version = Some("1.9.8".to_owned());
-    let stored = scene.stored("put").await.expect("the task is there");
+    let stored = scene.there("put").await;
     assert_eq!((stored.spec, stored.revision), (own, 2));
 }
 
@@ -97,7 +90,7 @@ pub async fn a_deleted_task_stays_away<F: Fixture>() {
     // Until something else is declared.
     scene.configure(&[spec("a"), other("b")]).await;
     assert_eq!(scene.names().await, ["a", "b"]);
-    let stored = scene.stored("b").await.expect("the task is back");
+    let stored = scene.there("b").await;
     assert_eq!((stored.spec, stored.revision), (other("b"), 1));
     // The new declaration is not deleted, and the first one is not deleted any more either.
     scene.configure(&[spec("b")]).await;
@@ -129,7 +122,7 @@ pub async fn a_deletion_that_waits_for_a_run_lasts<F: Fixture>() {
     assert!(!scene.delete("a").await);
     scene.restart().await;
     scene.configure(&["a", "b"].map(spec)).await;
-    let stored = scene.stored("a").await.expect("it is still to be seen");
+    let stored = scene.there("a").await;
     assert_eq!(stored.phase, TaskPhase::Deleting);
     scene.applied(&lease).await;
     assert_eq!(scene.names().await, ["b"]);
@@ -147,7 +140,7 @@ pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture
     };
     for _ in 0..2 {
         assert_eq!(scene.configure(&[other("a")]).await, postponed);
-        let stored = scene.stored("a").await.expect("its run goes on");
+        let stored = scene.there("a").await;
         assert_eq!(
             (stored.phase, stored.spec),
             (TaskPhase::Deleting, spec("a"))
@@ -160,7 +153,7 @@ pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture
         scene.configure(&[other("a")]).await,
         PendingDeletions::default()
     );
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!((stored.phase, stored.spec), (TaskPhase::Ready, other("a")));
     // The task of this name is a new one: nothing is applied, and it has no events.
     assert_eq!(scene.state("a").await.events, []);
@@ -183,16 +176,12 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
             assert_eq!(scene.configure(&[spec("b")]).await, deleting);
         }
         scene.restart().await;
-        let stored = scene.stored("a").await.expect("its run goes on");
+        let stored = scene.there("a").await;
         assert_eq!(stored.phase, TaskPhase::Deleting);
         assert_eq!(scene.run(queued).await.status, RunStatus::Cancelled);
         let refused = scene.find_request(asked).await.and_then(|it| it.refused);
         assert_eq!(refused, Some(withdrawn(DELETED)));
-        let renewed = scene
-            .store()
-            .renew(lease.run, &lease.holder, lease.epoch, LEASE, None)
-            .await;
-        renewed.expect("the lease is live");
+        scene.renew(&lease, LEASE).await;
         // The file names the task again, with an equal declaration, before the run has ended.
         let postponed = PendingDeletions {
             postponed: vec![task("a")],
@@ -227,7 +216,7 @@ pub async fn a_configured_task_takes_over_one_of_the_api<F: Fixture>() {
     let run = scene.apply("a", "1").await;
     scene.enable("a", false).await;
     scene.configure(&[other("a")]).await;
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!((&stored.spec, stored.revision), (&other("a"), 3));
     assert_eq!(stored.origin, TaskOrigin::Config);
     assert_eq!(scene.state("a").await.events[0].run_id, Some(run));
@@ -264,14 +253,14 @@ pub async fn a_task_of_the_api_keeps_the_name_of_a_deleted_one<F: Fixture>() {
     scene.created("a").await;
     scene.configure(&["a", "b"].map(spec)).await;
     assert_eq!(scene.names().await, ["b", "a"]);
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!(stored.origin, TaskOrigin::Api);
     scene.delete("a").await;
     scene.configure(&["a", "b"].map(spec)).await;
     assert_eq!(scene.names().await, ["b"]);
     scene.created("a").await;
     scene.configure(&[other("a"), spec("b")]).await;
-    let stored = scene.stored("a").await.expect("the task is there");
+    let stored = scene.there("a").await;
     assert_eq!(
         (stored.origin, stored.spec),
         (TaskOrigin::Config, other("a"))

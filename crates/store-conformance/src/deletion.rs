@@ -60,7 +60,7 @@ async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<Ru
     for _ in 0..2 {
         assert!(!scene.delete("a").await);
     }
-    let stored = scene.stored("a").await.expect("it is still to be seen");
+    let stored = scene.there("a").await;
     assert_eq!(stored.phase, TaskPhase::Deleting);
     assert_eq!(scene.names().await, ["a"]);
     assert_eq!(scene.state("a").await.events.len(), 1);

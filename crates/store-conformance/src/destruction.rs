@@ -3,18 +3,11 @@
 use std::time::Duration;
 
 use cts_core::runs::{ATTEMPTS, RunKind, RunStatus};
-use cts_core::{OnDelete, RunId, TaskPhase, TaskSpec};
+use cts_core::{RunId, TaskPhase, TaskSpec};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, input, spec, task};
+use super::scene::{GROUP, LEASE, Scene, destroyed, in_group, input, spec, task};
 use cts_store::{Deletion, EnqueueRequest, Lease, TaskError};
-
-pub(super) fn destroyed(name: &str) -> TaskSpec {
-    TaskSpec {
-        on_delete: OnDelete::Destroy,
-        ..spec(name)
-    }
-}
 
 /// A scene with a task `a` that is to be destroyed and has applied `applied`, and a task `b`, which is not.
 async fn applied<F: Fixture>() -> Scene<F> {
@@ -28,7 +21,7 @@ async fn delete<F: Fixture>(scene: &Scene<F>) -> RunId {
     let run = scene.run_id();
     let gone = scene.delete_as("a", Deletion::AsTaskSays { run }).await;
     assert!(!gone);
-    let stored = scene.stored("a").await.expect("it is still to be seen");
+    let stored = scene.there("a").await;
     let state = (stored.phase, stored.destroy_run);
     assert_eq!(state, (TaskPhase::Deleting, Some(run)));
     run
@@ -64,8 +57,8 @@ pub async fn resources_of_a_task_are_destroyed_before_it_goes<F: Fixture>() {
     let request = scene.find_request(asked).await;
     assert!(request.is_some_and(|request| request.refused.is_some()));
     assert_eq!(scene.queue_depth().await.ready, 1);
-    let waiting = scene.store().waiting_runs(Duration::ZERO).await;
-    assert_eq!(waiting.expect("waiting runs can be read").len(), 1);
+    let waiting = scene.waiting_runs(Duration::ZERO).await;
+    assert_eq!(waiting.len(), 1);
     scene.restart().await;
     assert!(!scene.delete_as("a", scene.as_task_says()).await);
     let late = scene.enqueue("a", "late").await;
@@ -156,29 +149,6 @@ pub async fn destruction_waits_for_the_running_run<F: Fixture>() {
     }
 }
 
-pub async fn a_destruction_that_fails_is_tried_again_for_ever<F: Fixture>() {
-    let (mut scene, mut lease) = destroying::<F>().await;
-    let mut waits = Vec::new();
-    for attempt in 1..=6 {
-        let completed = scene.failed(&lease, &format!("no {attempt}")).await;
-        assert_eq!(completed.status, RunStatus::Queued);
-        assert!(completed.event.is_none() && !completed.tasks_changed);
-        let wait = completed.next_due.expect("it is tried again");
-        waits.push(wait.as_secs());
-        assert_eq!(scene.acquire().await, None);
-        scene.restart().await;
-        scene.advance(wait);
-        lease = lease_of(&scene, lease.run).await;
-        assert_eq!(lease.attempt, attempt + 1);
-    }
-    assert_eq!(waits, [1, 2, 60, 120, 240, 480]);
-    let record = scene.run(lease.run).await;
-    let chain = "retry attempt #5 failed 'no 6': retry attempt #4 failed 'no 5': retry attempt #3 failed 'no 4'";
-    assert_eq!(record.error().as_deref(), Some(chain));
-    scene.destroyed(&lease).await;
-    assert_gone(&scene).await;
-}
-
 pub async fn a_destruction_outlives_its_workers_and_processes<F: Fixture>() {
     let (mut scene, mut lease) = destroying::<F>().await;
     for _ in 0..=ATTEMPTS {
@@ -218,13 +188,11 @@ pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
                 let gone = scene.delete_as("a", Deletion::Retain).await;
                 assert_eq!(gone, !running);
             } else {
-                let archive = scene.archive_id();
-                let reset = scene.store().reset_tasks(scene.leader(), archive).await;
-                let deleting = reset.expect("tasks can be reset").deleting;
+                let deleting = scene.reset().await.deleting;
                 assert_eq!(deleting.len(), usize::from(running));
             }
             if let Some(lease) = lease {
-                let stored = scene.stored("a").await.expect("its run goes on");
+                let stored = scene.there("a").await;
                 let state = (stored.phase, stored.destroy_run);
                 assert_eq!(state, (TaskPhase::Deleting, None));
                 let completed = if retains {
@@ -256,7 +224,7 @@ pub async fn a_destruction_goes_on_without_its_declaration<F: Fixture>() {
         scene.configure(&[spec("b")]).await;
         scene.lead().await;
         scene.restart().await;
-        let stored = scene.stored("a").await.expect("it is being destroyed");
+        let stored = scene.there("a").await;
         assert_eq!(stored.destroy_run, Some(run));
         // The block is back, changed or not, and is refused until then.
         for back in [destroyed("a"), spec("a")] {
@@ -267,17 +235,9 @@ pub async fn a_destruction_goes_on_without_its_declaration<F: Fixture>() {
         scene.destroyed(&lease).await;
         assert_gone(&scene).await;
         scene.configure(&[spec("a"), spec("b")]).await;
-        let stored = scene.stored("a").await.expect("it is declared anew");
+        let stored = scene.there("a").await;
         assert_eq!(stored.phase, TaskPhase::Ready);
     }
-}
-
-pub async fn a_destruction_without_its_declaration_can_be_given_up<F: Fixture>() {
-    let scene = applied::<F>().await;
-    delete(&scene).await;
-    scene.configure(&[spec("b")]).await;
-    assert!(scene.delete_as("a", Deletion::Retain).await);
-    assert_gone(&scene).await;
 }
 
 /// A configuration that still has the task changes nothing: it was deleted over the API.
@@ -291,12 +251,12 @@ pub async fn a_takeover_goes_on_with_a_destruction<F: Fixture>() {
     };
     let unfinished = scene.configure(&[changed.clone(), spec("b")]).await;
     assert_eq!(unfinished.postponed, [task("a")]);
-    let stored = scene.stored("a").await.expect("it is being destroyed");
+    let stored = scene.there("a").await;
     assert_eq!(stored.destroy_run, Some(lease.run));
     scene.destroyed(&lease).await;
     assert_gone(&scene).await;
     scene.configure(&[changed.clone(), spec("b")]).await;
-    let stored = scene.stored("a").await.expect("it is declared anew");
+    let stored = scene.there("a").await;
     assert_eq!((stored.spec, stored.destroy_run), (changed, None));
 }
 
@@ -325,14 +285,7 @@ pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
 }
 
 pub async fn a_destruction_and_the_applies_of_its_group_wait_for_each_other<F: Fixture>() {
-    let grouped = |spec: TaskSpec| TaskSpec {
-        file_settings: cts_core::FileSettings {
-            concurrency_group: Some("firewall".to_owned()),
-            ..cts_core::FileSettings::default()
-        },
-        ..spec
-    };
-    let scene = Scene::<F>::configured(&[grouped(destroyed("a")), grouped(spec("b"))]).await;
+    let scene = Scene::<F>::configured(&[in_group(destroyed("a")), in_group(spec("b"))]).await;
     scene.apply("a", "applied").await;
     let other = scene.leased("b", "1").await;
     let run = delete(&scene).await;
@@ -342,7 +295,7 @@ pub async fn a_destruction_and_the_applies_of_its_group_wait_for_each_other<F: F
     let lease = lease_of(&scene, run).await;
     scene.queue("b", "2").await;
     assert_eq!(scene.acquire().await, None);
-    let holder = scene.store().holder_of_group("firewall", &task("b")).await;
+    let holder = scene.store().holder_of_group(GROUP, &task("b")).await;
     let holder = holder.expect("the run that has a group can be read");
     assert_eq!(holder, Some(run));
     scene.destroyed(&lease).await;

@@ -10,8 +10,8 @@ use cts_core::runs::{
 use serde_json::json;
 
 use super::Fixture;
-use super::scene::Scene;
-use cts_store::{Lease, RunFilter};
+use super::scene::{Scene, all_runs};
+use cts_store::Lease;
 
 /// Details with this text in every field.
 pub(super) fn details(text: &str) -> RunDetails {
@@ -121,8 +121,7 @@ pub async fn events_have_the_resources_of_their_run<F: Fixture>() {
         .map(|event| event.remote_url.as_deref())
         .collect();
     assert_eq!(urls, [Some("x"), None, Some("x")]);
-    let states = scene.store().task_states(None).await;
-    let states = states.expect("states can be read");
+    let states = scene.states(None).await;
     assert_eq!(states[0].events, events);
 }
 
@@ -153,15 +152,7 @@ pub async fn lists_have_the_summaries_of_details<F: Fixture>() {
     let without = scene.apply("a", "1").await;
     let lease = scene.leased("a", "2").await;
     end(&scene, &lease, AttemptOutcome::Applied, Some(details("x"))).await;
-    let filter = RunFilter {
-        limit: 10,
-        ..RunFilter::default()
-    };
-    let listed = scene
-        .store()
-        .runs(&filter)
-        .await
-        .expect("runs can be listed");
+    let listed = scene.listed(&all_runs()).await;
     let listed: Vec<_> = listed
         .into_iter()
         .map(|run| (run.id, run.details))

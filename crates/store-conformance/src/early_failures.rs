@@ -11,11 +11,6 @@ use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, claim, seconds, worker_record};
 use cts_store::{Claim, Completed, Lease, WorkerRecord};
 
-async fn register<F: Fixture>(scene: &Scene<F>, record: WorkerRecord) {
-    let noted = scene.store().record_heartbeat(&record, None).await;
-    noted.expect("a worker can be noted");
-}
-
 /// The run that this worker gets now.
 async fn leased_by<F: Fixture>(scene: &Scene<F>, worker: &str) -> Option<Lease> {
     let claim = Claim {
@@ -43,8 +38,7 @@ async fn fails<F: Fixture>(
 /// The attempts that count, and the ends of all.
 async fn counted<F: Fixture>(scene: &Scene<F>, run: RunId) -> (u32, Vec<AttemptEnding>) {
     let record = scene.run(run).await;
-    let attempts = scene.store().attempts(run).await;
-    let attempts = attempts.expect("attempts can be read");
+    let attempts = scene.attempts(run).await;
     let endings = attempts.iter().map(|attempt| attempt.ending);
     (record.attempts, endings.collect())
 }
@@ -53,8 +47,8 @@ pub async fn an_attempt_of_a_sick_worker_does_not_count_and_another_worker_gets_
     F: Fixture,
 >() {
     let scene = Scene::<F>::new(&["a"]).await;
-    register(&scene, worker_record("sick")).await;
-    register(&scene, worker_record("well")).await;
+    scene.heartbeat(&worker_record("sick")).await;
+    scene.heartbeat(&worker_record("well")).await;
     let run = scene.queue("a", "1").await;
     let lease = leases(&scene, "sick").await;
     let given_back = fails(&scene, &lease, EarlyFailure::Machine).await;
@@ -65,7 +59,7 @@ pub async fn an_attempt_of_a_sick_worker_does_not_count_and_another_worker_gets_
     assert_eq!(given_back.next_due, Some(Duration::ZERO));
     let ends = vec![AttemptEnding::Released];
     assert_eq!(counted(&scene, run).await, (0, ends));
-    let attempts = scene.store().attempts(run).await.expect("they are read");
+    let attempts = scene.attempts(run).await;
     assert_eq!(attempts[0].error, "no space left");
     assert_eq!(attempts[0].early_failure, Some(EarlyFailure::Machine));
 
@@ -99,24 +93,6 @@ pub async fn sick_workers_give_a_run_back_three_times<F: Fixture>() {
         assert_eq!(counted(&scene, run).await.0, attempts);
         scene.advance(seconds(10));
     }
-}
-
-pub async fn a_run_that_fails_early_on_healthy_workers_fails_after_three_attempts<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let workers = ["1", "2", "3"];
-    for worker in workers {
-        register(&scene, worker_record(worker)).await;
-    }
-    let run = scene.queue("a", "1").await;
-    for worker in workers {
-        let lease = leases(&scene, worker).await;
-        let ended = fails(&scene, &lease, EarlyFailure::Run).await;
-        assert!(!ended.given_back);
-        scene.advance(seconds(10));
-    }
-    let ends = vec![AttemptEnding::Failed; 3];
-    assert_eq!(counted(&scene, run).await, (3, ends));
-    assert_eq!(scene.run(run).await.status, RunStatus::Failed);
 }
 
 pub async fn a_run_that_failed_early_on_a_healthy_worker_is_not_given_back<F: Fixture>() {
@@ -165,7 +141,7 @@ pub async fn the_last_worker_waits_two_seconds_for_another_one_that_fits<F: Fixt
     ];
     for other in unfit {
         let scene = Scene::<F>::new(&["a"]).await;
-        register(&scene, other.clone()).await;
+        scene.heartbeat(&other.clone()).await;
         scene.queue("a", "1").await;
         let lease = leases(&scene, "last").await;
         fails(&scene, &lease, EarlyFailure::Machine).await;
@@ -174,7 +150,7 @@ pub async fn the_last_worker_waits_two_seconds_for_another_one_that_fits<F: Fixt
     }
 
     let scene = Scene::<F>::new(&["a"]).await;
-    register(&scene, worker_record("other")).await;
+    scene.heartbeat(&worker_record("other")).await;
     scene.queue("a", "1").await;
     let lease = leases(&scene, "last").await;
     fails(&scene, &lease, EarlyFailure::Machine).await;
@@ -186,7 +162,7 @@ pub async fn the_last_worker_waits_two_seconds_for_another_one_that_fits<F: Fixt
 
 pub async fn an_ordinary_failure_prefers_no_other_worker<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    register(&scene, worker_record("other")).await;
+    scene.heartbeat(&worker_record("other")).await;
     scene.queue("a", "1").await;
     let lease = leases(&scene, "last").await;
     let failed = fails(&scene, &lease, EarlyFailure::Run).await;
@@ -199,7 +175,7 @@ pub async fn a_run_whose_lease_is_lost_goes_to_another_worker_first<F: Fixture>(
     scene.queue("a", "1").await;
     let lost = leases(&scene, "lost").await;
     scene.advance(LEASE);
-    register(&scene, worker_record("other")).await;
+    scene.heartbeat(&worker_record("other")).await;
     scene.reap().await;
     assert_eq!(leased_by(&scene, "lost").await, None);
     let lease = leases(&scene, "other").await;

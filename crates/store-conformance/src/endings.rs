@@ -1,12 +1,14 @@
 //! Behaviours of runs that end once their remote run has ended.
 
 use cts_core::runs::{AttemptOutcome, CancelOrder, EnqueueDecision, RunKind, RunKinds, RunStatus};
-use cts_core::{OnDelete, RemoteRun, RunId, TaskPhase, TaskSpec};
+use cts_core::{RemoteRun, RunId, TaskPhase};
 
 use super::Fixture;
 use super::remote_runs::remote_run;
-use super::scene::{LEASE, Scene, capabilities, claim, seconds, spec, task};
-use cts_store::{CancelledRun, Claim, Completed, Deletion, Lease, RunRecord};
+use super::scene::{
+    LEASE, Scene, capabilities, claim, destroyed, disabled, other, seconds, spec, task,
+};
+use cts_store::{Claim, Completed, Deletion, Lease, RunRecord};
 
 const URL: &str = "https://tfe.example.com/run-1";
 
@@ -29,16 +31,10 @@ fn open() -> RemoteRun {
 }
 
 impl<F: Fixture> Scene<F> {
-    async fn note(&self, lease: &Lease, remote: &RemoteRun) {
-        let store = self.store();
-        let noted = store.record_remote_run(lease.run, &lease.holder, lease.epoch, remote);
-        noted.await.expect("a live lease can record");
-    }
-
     /// A queued run whose remote run goes on.
     async fn queued_with_remote(&self, name: &str) -> RunId {
         let lease = self.leased(name, "1").await;
-        self.note(&lease, &open()).await;
+        self.record_remote(&lease, &open()).await;
         assert_eq!(self.interrupted(&lease).await.status, RunStatus::Queued);
         lease.run
     }
@@ -55,12 +51,6 @@ impl<F: Fixture> Scene<F> {
         let lease = self.acquire_as(&plans).await.expect("the plan is due");
         assert_eq!(lease.run, plan);
         lease
-    }
-
-    async fn cancelled(&self, run: RunId, force: bool) -> CancelledRun {
-        let event = self.event_id();
-        let cancelled = self.store().cancel_run(run, force, event).await;
-        cancelled.expect("the run can be cancelled")
     }
 
     /// The run waits for a worker that ends its remote run; asserts that other workers do not get it.
@@ -105,7 +95,7 @@ impl<F: Fixture> Scene<F> {
             given_up: true,
             ..open()
         };
-        self.note(&lease, &ended).await;
+        self.record_remote(&lease, &ended).await;
         self.interrupted(&lease).await
     }
 }
@@ -113,7 +103,7 @@ impl<F: Fixture> Scene<F> {
 pub async fn a_cancelled_run_ends_once_its_remote_run_has_ended<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queued_with_remote("a").await;
-    let cancelled = scene.cancelled(run, false).await;
+    let cancelled = scene.cancel(run, false).await;
     assert_eq!(cancelled.status, RunStatus::Running);
     assert_eq!((cancelled.worker, cancelled.event), (None, None));
     scene.assert_awaits_ending(run).await;
@@ -156,9 +146,9 @@ pub async fn a_run_whose_remote_run_has_ended_is_withdrawn_at_once<F: Fixture>()
             abandoned,
             ..open()
         };
-        scene.note(&lease, &remote).await;
+        scene.record_remote(&lease, &remote).await;
         scene.interrupted(&lease).await;
-        let cancelled = scene.cancelled(lease.run, false).await;
+        let cancelled = scene.cancel(lease.run, false).await;
         assert_eq!(cancelled.status, RunStatus::Cancelled);
         let error = cancelled.event.and_then(|event| event.error);
         assert!(error.is_some_and(|error| error.ends_with("before it began")));
@@ -168,7 +158,7 @@ pub async fn a_run_whose_remote_run_has_ended_is_withdrawn_at_once<F: Fixture>()
 pub async fn a_newer_input_runs_after_the_remote_run_has_ended<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queued_with_remote("a").await;
-    scene.cancelled(run, false).await;
+    scene.cancel(run, false).await;
     let newer = scene.queue("a", "2").await;
     assert_eq!(scene.acquire().await, None, "one run of a task at a time");
     let lease = scene.lease_ending(run).await;
@@ -184,7 +174,7 @@ pub async fn a_newer_input_runs_after_the_remote_run_has_ended<F: Fixture>() {
 pub async fn a_lost_worker_is_followed_by_another_that_ends_the_remote_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queued_with_remote("a").await;
-    scene.cancelled(run, false).await;
+    scene.cancel(run, false).await;
     for _ in 0..5 {
         let lost = scene.lease_ending(run).await;
         scene.advance(LEASE);
@@ -202,7 +192,7 @@ pub async fn a_lost_worker_is_followed_by_another_that_ends_the_remote_run<F: Fi
 pub async fn a_failed_end_of_a_remote_run_is_tried_again_after_a_while<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queued_with_remote("a").await;
-    scene.cancelled(run, false).await;
+    scene.cancel(run, false).await;
     let lease = scene.lease_ending(run).await;
     assert_eq!(scene.failed(&lease, "401").await.status, RunStatus::Running);
     assert_eq!(scene.acquire_as(&remote_claim()).await, None);
@@ -215,8 +205,8 @@ pub async fn a_failed_end_of_a_remote_run_is_tried_again_after_a_while<F: Fixtur
 pub async fn a_run_whose_worker_dies_while_it_is_cancelled_leaves_no_remote_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
-    scene.note(&lease, &open()).await;
-    let cancelled = scene.cancelled(lease.run, false).await;
+    scene.record_remote(&lease, &open()).await;
+    let cancelled = scene.cancel(lease.run, false).await;
     assert_eq!(cancelled.worker, Some(lease.holder.clone()));
     scene.advance(LEASE);
     assert_eq!(scene.reap().await[0].status, RunStatus::Running);
@@ -230,13 +220,13 @@ pub async fn force_gives_the_remote_run_up_with_its_address<F: Fixture>() {
         let scene = Scene::<F>::new(&["a"]).await;
         let run = scene.queued_with_remote("a").await;
         if stage > 0 {
-            scene.cancelled(run, false).await;
+            scene.cancel(run, false).await;
         }
         let lease = match stage {
             2 => Some(scene.lease_ending(run).await),
             _ => None,
         };
-        scene.cancelled(run, true).await;
+        scene.cancel(run, true).await;
         match &lease {
             Some(lease) => drop(scene.interrupted(lease).await),
             None => drop(scene.reap().await),
@@ -263,13 +253,6 @@ pub async fn a_disabled_task_ends_its_remote_run_without_an_event<F: Fixture>() 
     assert_eq!((ended.status, ended.event), (RunStatus::Cancelled, None));
     scene.enable("a", true).await;
     scene.apply("a", "1").await;
-}
-
-fn destroyed(name: &str) -> TaskSpec {
-    TaskSpec {
-        on_delete: OnDelete::Destroy,
-        ..spec(name)
-    }
 }
 
 pub async fn a_deleted_task_stays_until_its_remote_run_has_ended<F: Fixture>() {
@@ -304,7 +287,7 @@ pub async fn a_destruction_that_is_given_up_ends_its_remote_run<F: Fixture>() {
         let run = scene.run_id();
         scene.delete_as("a", Deletion::AsTaskSays { run }).await;
         let lease = scene.lease().await;
-        scene.note(&lease, &open()).await;
+        scene.record_remote(&lease, &open()).await;
         scene.interrupted(&lease).await;
         if retains {
             assert!(!scene.delete("a").await);
@@ -312,11 +295,11 @@ pub async fn a_destruction_that_is_given_up_ends_its_remote_run<F: Fixture>() {
             assert_eq!(scene.end_remote(run).await.status, RunStatus::Cancelled);
             assert!(scene.phases().await.is_empty());
         } else {
-            let cancelled = scene.cancelled(run, false).await;
+            let cancelled = scene.cancel(run, false).await;
             assert_eq!(cancelled.status, RunStatus::Running);
             scene.assert_awaits_ending(run).await;
             assert_eq!(scene.end_remote(run).await.status, RunStatus::Queued);
-            let stored = scene.stored("a").await.expect("it stays");
+            let stored = scene.there("a").await;
             assert!(stored.destruction_suspended);
             assert_eq!(scene.acquire_as(&remote_claim()).await, None);
         }
@@ -335,12 +318,8 @@ pub async fn a_task_that_is_no_longer_configured_stays_until_its_remote_run_has_
     assert_eq!(scene.names().await, ["b"]);
 
     // Nor is the remote run of a task forgotten that the file disables.
-    let off = TaskSpec {
-        enabled: false,
-        ..spec("b")
-    };
     let run = scene.queued_with_remote("b").await;
-    scene.configure(&[off]).await;
+    scene.configure(&[disabled("b")]).await;
     scene.assert_awaits_ending(run).await;
     assert_eq!(scene.end_remote(run).await.status, RunStatus::Cancelled);
 }
@@ -349,9 +328,7 @@ pub async fn a_task_that_is_no_longer_configured_stays_until_its_remote_run_has_
 pub async fn another_declaration_leaves_the_end_of_the_remote_run_to_the_next_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queued_with_remote("a").await;
-    let mut other = spec("a");
-    "another".clone_into(&mut other.definition.description);
-    scene.configure(&[other]).await;
+    scene.configure(&[other("a")]).await;
     assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
     let next = scene.leased("a", "1").await;
     let store = scene.store();
@@ -365,7 +342,7 @@ pub async fn a_remote_run_is_ended_after_the_plan_of_its_task<F: Fixture>() {
     let run = scene.queued_with_remote("a").await;
     let plan = scene.queue_plan("a", "plan").await;
     let plan = scene.acquire_only(plan).await;
-    assert_eq!(scene.cancelled(run, false).await.status, RunStatus::Queued);
+    assert_eq!(scene.cancel(run, false).await.status, RunStatus::Queued);
     assert!(scene.reap().await.is_empty());
     assert_eq!(scene.run(run).await.status, RunStatus::Queued);
     scene.planned(&plan, "the plan").await;
@@ -377,7 +354,7 @@ pub async fn a_remote_run_is_ended_after_the_plan_of_its_task<F: Fixture>() {
     let run = scene.queued_with_remote("a").await;
     let plan = scene.queue_plan("a", "plan").await;
     let plan = scene.acquire_only(plan).await;
-    scene.cancelled(run, false).await;
+    scene.cancel(run, false).await;
     let newer = scene.enqueue("a", "2").await;
     assert_eq!(newer.decision, Some(EnqueueDecision::Replace));
     scene.planned(&plan, "the plan").await;
@@ -403,8 +380,8 @@ pub async fn an_ending_outlasts_the_single_process<F: Fixture>() {
         let scene = Scene::<F>::new(&["a", "b"]).await;
         let run = if stage == 2 {
             let lease = scene.leased("a", "1").await;
-            scene.note(&lease, &open()).await;
-            scene.cancelled(lease.run, false).await;
+            scene.record_remote(&lease, &open()).await;
+            scene.cancel(lease.run, false).await;
             lease.run
         } else {
             let run = scene.queued_with_remote("a").await;
@@ -429,13 +406,10 @@ pub async fn a_remote_run_of_an_earlier_run_is_ended_too<F: Fixture>() {
     let scene = Scene::<F>::configured(&[on_server]).await;
     scene.queue("a", "1").await;
     let lease = scene.acquire_as(&remote_claim()).await.expect("it is due");
-    scene.note(&lease, &open()).await;
+    scene.record_remote(&lease, &open()).await;
     let newer = scene.queue("a", "2").await;
     assert_eq!(scene.interrupted(&lease).await.status, RunStatus::Cancelled);
-    assert_eq!(
-        scene.cancelled(newer, false).await.status,
-        RunStatus::Running
-    );
+    assert_eq!(scene.cancel(newer, false).await.status, RunStatus::Running);
     let ending = scene.lease_ending(newer).await;
     let runs = scene
         .store()

@@ -6,7 +6,7 @@ use cts_core::runs::EnqueueDecision::{Enqueue, Skip};
 use cts_core::runs::RunStatus;
 
 use super::Fixture;
-use super::scene::{Scene, bytes_of, input, input_of, noise, seconds, stored_input, task};
+use super::scene::{Scene, input, input_of, noise, seconds, stored_input, task};
 use cts_store::{EnqueueRequest, Enqueued};
 
 pub async fn a_new_input_is_queued_and_due_at_once<F: Fixture>() {
@@ -81,13 +81,4 @@ pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
         let expected = vec![bytes.clone(), b"second".to_vec(), bytes];
         assert!(stored == Some(expected), "{hash} came back changed");
     }
-}
-
-pub async fn one_input_may_serve_many_tasks<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b"]).await;
-    scene.apply("a", "1").await;
-    let lease = scene.leased("b", "1").await;
-    assert_eq!(lease.input, input("1").hash);
-    let stored = stored_input(&*scene.store(), lease.input).await;
-    assert_eq!(stored, Some(bytes_of(&input("1"))));
 }

@@ -13,11 +13,7 @@ use cts_store::{LeaderError, Lease};
 /// worker that has been silent for a day.
 async fn with_duties<F: Fixture>() -> (Scene<F>, Lease) {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    let heartbeat = scene
-        .store()
-        .record_heartbeat(&worker_record("silent"), None)
-        .await;
-    heartbeat.expect("a worker can be noted");
+    scene.heartbeat(&worker_record("silent")).await;
     let lease = scene.leased("a", "1").await;
     scene.advance(seconds(24 * 3600).max(LEASE));
     (scene, lease)
@@ -27,8 +23,7 @@ async fn with_duties<F: Fixture>() -> (Scene<F>, Lease) {
 async fn seen<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> [String; 6] {
     let store = scene.store();
     let tasks = store.tasks().await.expect("tasks can be read");
-    let workers = store.workers(seconds(1_000_000)).await;
-    let workers = workers.expect("workers can be listed");
+    let workers = scene.workers(seconds(1_000_000)).await;
     let depth = store.queue_depth().await;
     let late = store.input(input("late").hash).await;
     [
@@ -119,8 +114,7 @@ pub async fn an_earlier_leader_is_not_obeyed<F: Fixture>() {
         let (scene, lease) = with_duties::<F>().await;
         let old = scene.leader();
         if how != 1 {
-            let resigned = scene.store().resign(&member("leader")).await;
-            resigned.expect("a replica can resign");
+            scene.resign(&member("leader")).await;
         }
         if how == 2 {
             assert_deposed(&scene, &lease, old).await;

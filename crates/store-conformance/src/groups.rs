@@ -3,25 +3,13 @@
 use std::time::Duration;
 
 use cts_core::runs::{Resumed, RunStatus};
-use cts_core::{RemoteRun, TaskSpec, WorkerId};
+use cts_core::{RemoteRun, WorkerId};
 use futures::future::join_all;
 
 use super::Fixture;
 use super::remote_runs::remote_run;
-use super::scene::{LEASE, Scene, claim, spec, task};
-use cts_store::{Claim, Lease};
-
-const GROUP: &str = "firewall of 'edge'";
-
-fn grouped(name: &str) -> TaskSpec {
-    TaskSpec {
-        file_settings: cts_core::FileSettings {
-            concurrency_group: Some(GROUP.to_owned()),
-            ..cts_core::FileSettings::default()
-        },
-        ..spec(name)
-    }
-}
+use super::scene::{GROUP, LEASE, Scene, claim, grouped, spec, task};
+use cts_store::Claim;
 
 /// Tasks `a` and `b` of a group, and `c` of none, each with a queued run.
 async fn three<F: Fixture>() -> Scene<F> {
@@ -44,26 +32,8 @@ async fn assert_nothing_is_ready<F: Fixture>(scene: &Scene<F>) {
     assert_eq!(scene.queue_depth().await.ready, 0);
     let next = scene.store().next_due().await;
     assert_eq!(next.expect("the next due run can be read"), None);
-    let waiting = scene.store().waiting_runs(Duration::ZERO).await;
-    assert_eq!(waiting.expect("waiting runs can be read"), []);
-}
-
-pub async fn group_applies_one_task_at_a_time<F: Fixture>() {
-    let scene = three::<F>().await;
-    assert_eq!(applying(&scene).await, None);
-    let first = scene.lease().await;
-    assert_eq!(first.task, task("a"));
-    assert_eq!(applying(&scene).await.as_deref(), Some("a"));
-    assert_eq!(scene.queue_depth().await.ready, 1);
-    let other = scene.lease().await;
-    assert_eq!(other.task, task("c"));
-    assert_nothing_is_ready(&scene).await;
-
-    scene.applied(&first).await;
-    assert_eq!(applying(&scene).await, None);
-    let second = scene.lease().await;
-    assert_eq!(second.task, task("b"));
-    assert_eq!(applying(&scene).await.as_deref(), Some("b"));
+    let waiting = scene.waiting_runs(Duration::ZERO).await;
+    assert_eq!(waiting, []);
 }
 
 pub async fn parallel_calls_lease_one_apply_of_a_group_the_oldest_first<F: Fixture>() {
@@ -93,19 +63,6 @@ pub async fn parallel_calls_lease_one_apply_of_a_group_the_oldest_first<F: Fixtu
     assert_eq!(scene.queue_depth().await.queued, 0);
 }
 
-/// The number of the next wait of a lease is 1.
-async fn suspend<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
-    let store = scene.store();
-    let suspended = store.suspend(lease.run, &lease.holder, lease.epoch, 1, "a person");
-    suspended.await.expect("a live lease can wait");
-}
-
-async fn record<F: Fixture>(scene: &Scene<F>, lease: &Lease, remote: &RemoteRun) {
-    let store = scene.store();
-    let recorded = store.record_remote_run(lease.run, &lease.holder, lease.epoch, remote);
-    recorded.await.expect("a live lease can record");
-}
-
 pub async fn a_remote_run_keeps_its_group_until_it_has_ended<F: Fixture>() {
     let scene = three::<F>().await;
     let first = scene.lease().await;
@@ -113,8 +70,8 @@ pub async fn a_remote_run_keeps_its_group_until_it_has_ended<F: Fixture>() {
     let other = scene.lease().await;
     scene.applied(&other).await;
     let remote = remote_run(1);
-    record(&scene, &first, &remote).await;
-    suspend(&scene, &first).await;
+    scene.record_remote(&first, &remote).await;
+    scene.suspend(&first, "a person").await;
     assert_nothing_is_ready(&scene).await;
 
     // Its worker drains: it goes on elsewhere, and the group does not go to another task meanwhile.
@@ -123,7 +80,7 @@ pub async fn a_remote_run_keeps_its_group_until_it_has_ended<F: Fixture>() {
     assert_eq!(scene.queue_depth().await.ready, 1, "only the run itself");
     let first = scene.lease().await;
     assert_eq!(first.task, task("a"));
-    suspend(&scene, &first).await;
+    scene.suspend(&first, "a person").await;
     assert_nothing_is_ready(&scene).await;
 
     // Its worker is lost.
@@ -138,7 +95,7 @@ pub async fn a_remote_run_keeps_its_group_until_it_has_ended<F: Fixture>() {
         ended: true,
         ..remote
     };
-    record(&scene, &first, &ended).await;
+    scene.record_remote(&first, &ended).await;
     assert_eq!(scene.interrupted(&first).await.status, RunStatus::Queued);
     assert_eq!(applying(&scene).await, None);
     assert_eq!(scene.queue_depth().await.ready, 2);
@@ -154,14 +111,14 @@ pub async fn a_newer_input_of_a_run_that_waits_comes_before_runs_that_were_due_a
     }
     let first = scene.lease().await;
     assert_eq!(first.task, task("a"));
-    record(&scene, &first, &remote_run(1)).await;
-    suspend(&scene, &first).await;
+    scene.record_remote(&first, &remote_run(1)).await;
+    scene.suspend(&first, "a person").await;
     scene.queue("a", "2").await;
     let ended = RemoteRun {
         ended: true,
         ..remote_run(1)
     };
-    record(&scene, &first, &ended).await;
+    scene.record_remote(&first, &ended).await;
     assert_eq!(scene.interrupted(&first).await.status, RunStatus::Cancelled);
     assert_eq!(scene.lease().await.task, task("a"));
 }
@@ -176,12 +133,12 @@ pub async fn two_remote_runs_of_a_group_do_not_wait_for_each_other<F: Fixture>()
         ended: true,
         ..remote_run(1)
     };
-    record(&scene, &first, &ended).await;
-    suspend(&scene, &first).await;
+    scene.record_remote(&first, &ended).await;
+    scene.suspend(&first, "a person").await;
     let second = scene.lease().await;
     // A scheduler of an earlier version may have leased both.
-    record(&scene, &first, &remote_run(2)).await;
-    record(&scene, &second, &remote_run(1)).await;
+    scene.record_remote(&first, &remote_run(2)).await;
+    scene.record_remote(&second, &remote_run(1)).await;
     for lease in [&first, &second] {
         assert_eq!(scene.interrupted(lease).await.status, RunStatus::Queued);
     }
@@ -195,6 +152,6 @@ pub async fn a_plan_keeps_no_group<F: Fixture>() {
     let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
     scene.queue_plan("a", "1").await;
     let plan = scene.lease().await;
-    record(&scene, &plan, &remote_run(1)).await;
+    scene.record_remote(&plan, &remote_run(1)).await;
     scene.leased("b", "1").await;
 }

@@ -8,7 +8,7 @@ use super::Fixture;
 use super::scene::{Scene, line, seconds};
 use cts_store::{
     LINE_SPACE, LINES_PRUNED_AT_ONCE, LastHousekeeping, LeaderError, Lease, LogLine, LogStream,
-    REMOVED_LOG, RemovedLogs, Retention,
+    REMOVED_LOG, RemovedLogs,
 };
 
 async fn last<F: Fixture>(scene: &Scene<F>) -> LastHousekeeping {
@@ -74,19 +74,11 @@ fn line_of(space: u32) -> LogLine {
     line("x".repeat(text))
 }
 
-async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, lines)
-        .await;
-    appended.expect("a live lease can log");
-}
-
 /// A running run with a log of 1,000 bytes, in two lines.
 async fn logged<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> Lease {
     scene.advance(seconds(1));
     let lease = scene.leased(name, text).await;
-    append(scene, &lease, vec![line_of(600), line_of(400)]).await;
+    scene.append(&lease, vec![line_of(600), line_of(400)]).await;
     lease
 }
 
@@ -100,18 +92,12 @@ async fn remove<F: Fixture>(scene: &Scene<F>, bytes: u64) -> RemovedLogs {
     removed.expect("logs can be removed")
 }
 
-async fn lines<F: Fixture>(scene: &Scene<F>, run: RunId) -> Vec<LogLine> {
-    let page = scene.store().read_log(run, 0, 1000).await;
-    let page = page.expect("logs can be read").expect("the run is there");
-    page.lines
-}
-
 async fn is_removed<F: Fixture>(scene: &Scene<F>, run: RunId) -> bool {
     let expected = LogLine {
         stream: LogStream::Stderr,
         text: REMOVED_LOG.to_owned(),
     };
-    lines(scene, run).await == [expected]
+    scene.lines(run).await == [expected]
 }
 
 pub async fn the_space_of_logs_counts_every_line<F: Fixture>() {
@@ -119,7 +105,7 @@ pub async fn the_space_of_logs_counts_every_line<F: Fixture>() {
     assert_eq!(space(&scene).await, 0);
     let lease = logged(&scene, "a", "1").await;
     assert_eq!(space(&scene).await, 1000, "running");
-    append(&scene, &lease, vec![line("é")]).await;
+    scene.append(&lease, vec![line("é")]).await;
     assert_eq!(space(&scene).await, 1102, "bytes, and no characters");
     let other = logged(&scene, "b", "1").await;
     assert_eq!(space(&scene).await, 2102);
@@ -133,8 +119,7 @@ pub async fn the_space_of_logs_counts_every_line<F: Fixture>() {
     for _ in 0..2 {
         assert_eq!(space(&scene).await, 2102, "ended");
     }
-    let pruned = scene.store().prune(Retention::of_any_age(0)).await;
-    assert_eq!(pruned.expect("old runs can be forgotten"), 2);
+    assert_eq!(scene.prune(0).await, 2);
     assert_eq!(space(&scene).await, 0);
 }
 
@@ -157,13 +142,13 @@ pub async fn logs_of_successful_runs_go_first_and_the_oldest_of_them<F: Fixture>
     assert_eq!(space(&scene).await, 4000);
     assert_eq!(remove(&scene, 1001).await, removed(2, 2000));
     assert!(is_removed(&scene, applied[1]).await && is_removed(&scene, applied[2]).await);
-    assert_eq!(lines(&scene, failed.run).await.len(), 2);
+    assert_eq!(scene.lines(failed.run).await.len(), 2);
     assert_eq!(remove(&scene, u64::MAX).await, removed(1, 1000));
     assert!(is_removed(&scene, failed.run).await);
     assert_eq!(remove(&scene, u64::MAX).await, RemovedLogs::default());
-    assert_eq!(lines(&scene, running.run).await.len(), 2, "it is running");
+    assert_eq!(scene.lines(running.run).await.len(), 2, "it is running");
     assert_eq!(space(&scene).await, 1000);
-    append(&scene, &running, vec![line_of(500)]).await;
+    scene.append(&running, vec![line_of(500)]).await;
     scene.applied(&running).await;
     assert_eq!(space(&scene).await, 1500);
     let events = scene.state("a").await.events;
@@ -181,7 +166,7 @@ pub async fn a_removed_log_ends_where_it_ended<F: Fixture>() {
     let page = scene.store().read_log(lease.run, 1, 10).await;
     let page = page.expect("logs can be read").expect("the run is there");
     assert_eq!((page.position, page.lines.len(), page.ended), (2, 1, true));
-    assert_eq!(lines(&scene, empty).await, []);
+    assert_eq!(scene.lines(empty).await, []);
 }
 
 pub async fn a_log_longer_than_one_transaction_is_removed<F: Fixture>() {
@@ -189,7 +174,7 @@ pub async fn a_log_longer_than_one_transaction_is_removed<F: Fixture>() {
     let lease = scene.leased("a", "1").await;
     for _ in 0..5 {
         let lines = vec![line(""); LINES_PRUNED_AT_ONCE as usize / 2];
-        append(&scene, &lease, lines).await;
+        scene.append(&lease, lines).await;
     }
     scene.applied(&lease).await;
     let bytes = u64::from(LINES_PRUNED_AT_ONCE) * 5 / 2 * u64::from(LINE_SPACE);

@@ -6,7 +6,7 @@ use cts_core::LeaderEpoch;
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, life, member, seconds};
-use cts_store::{Leadership, Member, MemberState};
+use cts_store::{Leadership, MemberState};
 
 /// Life of a leadership.
 const TTL: Duration = Duration::from_secs(15);
@@ -41,11 +41,6 @@ fn resumed(number: u64, leader: &str, expires_in: Duration) -> Leadership {
 async fn members<F: Fixture>(scene: &Scene<F>, within: Duration) -> Vec<MemberState> {
     let members = scene.store().members(within).await;
     members.expect("replicas can be listed")
-}
-
-async fn resign<F: Fixture>(scene: &Scene<F>, member: &Member) {
-    let resigned = scene.store().resign(member).await;
-    resigned.expect("a replica can resign");
 }
 
 pub async fn an_expired_leadership_goes_to_the_next_who_asks<F: Fixture>() {
@@ -108,7 +103,7 @@ pub async fn an_id_belongs_to_the_life_that_was_seen<F: Fixture>() {
         ..leadership(2, false, "a", TTL)
     };
     assert_eq!(awake, in_use);
-    resign(&scene, &member("a")).await;
+    scene.resign(&member("a")).await;
     let renewed = scene.lead_in_life(&second, Some(epoch(2)), TTL).await;
     assert_eq!(renewed, resumed(2, "a", TTL));
 }

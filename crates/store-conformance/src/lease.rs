@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::state::StateRecord;
+use cts_core::state::{StateRecord, StateReport, TerraformState};
 use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, WorkerId};
 
 use super::Fixture;
+use super::remote_runs::remote_run;
 use super::scene::{LEASE, MICROSECOND, Scene, claim, input, line, seconds, spec, task};
+use super::terraform_states::conflict;
 use cts_store::{Claim, Lease, LeaseError};
 
 /// A lease of the scene's worker.
@@ -36,7 +38,14 @@ async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEp
 async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
     let Lease { run, epoch, .. } = *lease;
     let store = scene.store();
-    let before = scene.find_run(run).await;
+    let seen = async || {
+        let state = store.terraform_state(&lease.task).await;
+        (
+            scene.find_run(run).await,
+            state.expect("states can be read"),
+        )
+    };
+    let before = seen().await;
     let log = store.read_log(run, 0, 10).await.expect("logs can be read");
     let lost = |refused: Result<(), LeaseError>| {
         let told = match &refused {
@@ -51,6 +60,28 @@ async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
     let late = vec![line("late")];
     lost(store.append_log(run, holder, epoch, late).await);
     lost(store.append_log(run, holder, epoch, Vec::new()).await);
+    lost(store.suspend(run, holder, epoch, 1, "late").await);
+    lost(store.wait_end(run, holder, epoch).await.map(drop));
+    lost(store.resume(run, holder, epoch, 1).await.map(drop));
+    lost(store.held_input(run, holder, epoch).await.map(drop));
+    for report in [
+        StateReport::Moved(TerraformState::new("a", 1).expect("a lineage")),
+        StateReport::Accepted(None),
+        StateReport::Refused(conflict()),
+    ] {
+        lost(
+            store
+                .record_state(run, holder, epoch, &report)
+                .await
+                .map(drop),
+        );
+    }
+    lost(
+        store
+            .record_remote_run(run, holder, epoch, &remote_run(7))
+            .await,
+    );
+    lost(store.remote_runs(run, holder, epoch).await.map(drop));
     let outcomes = [
         AttemptOutcome::Applied,
         AttemptOutcome::Failed("late".to_owned()),
@@ -61,7 +92,7 @@ async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
         completion.log = vec![line("late")];
         lost(store.complete(completion).await.map(drop));
     }
-    assert_eq!(scene.find_run(run).await, before);
+    assert_eq!(seen().await, before);
     let after = store.read_log(run, 0, 10).await.expect("logs can be read");
     assert_eq!(after, log);
 }
@@ -145,16 +176,9 @@ pub async fn a_grant_is_found_by_the_call_that_it_was_made_to<F: Fixture>() {
 
 pub async fn a_renewal_never_shortens_the_lease<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    let store = scene.store();
     let lease = scene.leased("a", "1").await;
-    let renewed = store
-        .renew(lease.run, &lease.holder, lease.epoch, seconds(60), None)
-        .await;
-    renewed.expect("a live lease can be renewed");
-    let renewed = store
-        .renew(lease.run, &lease.holder, lease.epoch, seconds(5), None)
-        .await;
-    renewed.expect("a live lease can be renewed");
+    scene.renew(&lease, seconds(60)).await;
+    scene.renew(&lease, seconds(5)).await;
     scene.advance(seconds(59));
     assert_eq!(scene.reap().await, []);
     scene.advance(seconds(1));
@@ -205,6 +229,8 @@ pub async fn a_lease_belongs_to_its_holder<F: Fixture>() {
     // Not even with the right epoch.
     assert_all_refused(&scene, &named(next.run, next.epoch)).await;
     assert_eq!(scene.applied(&next).await.status, RunStatus::Succeeded);
+    // Nor when it has ended.
+    assert_all_refused(&scene, &next).await;
 }
 
 pub async fn the_input_of_a_lease_is_read_by_its_holder<F: Fixture>() {

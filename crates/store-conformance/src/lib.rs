@@ -49,7 +49,6 @@ pub mod plans;
 pub mod prune;
 pub mod queue;
 pub mod queued_settings;
-pub mod recovery;
 pub mod remote_runs;
 pub mod requests;
 pub mod restored;
@@ -70,8 +69,8 @@ pub mod withdrawals;
 pub mod workers;
 
 pub use scene::{
-    Scene, bytes_of, claim, input, input_of, member, spec, stored_input, task, worker,
-    worker_record,
+    Scene, bytes_of, claim, completion_of, enqueue_request, input, input_of, member, spec,
+    stored_input, task, worker, worker_record,
 };
 
 /// A database of one test.

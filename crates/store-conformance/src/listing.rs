@@ -4,37 +4,29 @@ use cts_core::RunId;
 use cts_core::runs::{RunKind, RunStatus};
 
 use super::Fixture;
-use super::scene::{Scene, task};
+use super::scene::{Scene, all_runs, task};
 use cts_store::RunFilter;
 
-fn every() -> RunFilter {
-    RunFilter {
-        limit: 100,
-        ..RunFilter::default()
-    }
-}
-
 async fn list<F: Fixture>(scene: &Scene<F>, filter: &RunFilter) -> Vec<RunId> {
-    let runs = scene.store().runs(filter).await;
-    let runs = runs.expect("runs can be listed").into_iter();
+    let runs = scene.listed(filter).await.into_iter();
     runs.map(|run| run.id).collect()
 }
 
 pub async fn runs_are_listed_newest_first<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    assert_eq!(list(&scene, &every()).await, []);
+    assert_eq!(list(&scene, &all_runs()).await, []);
     let first = scene.apply("a", "1").await;
     let second = scene.queue("b", "1").await;
     let third = scene.queue("a", "2").await;
-    assert_eq!(list(&scene, &every()).await, [third, second, first]);
+    assert_eq!(list(&scene, &all_runs()).await, [third, second, first]);
     let of_a = RunFilter {
         task: Some(task("a")),
-        ..every()
+        ..all_runs()
     };
     assert_eq!(list(&scene, &of_a).await, [third, first]);
     let queued = RunFilter {
         status: Some(RunStatus::Queued),
-        ..every()
+        ..all_runs()
     };
     assert_eq!(list(&scene, &queued).await, [third, second]);
     let both = RunFilter {
@@ -44,7 +36,7 @@ pub async fn runs_are_listed_newest_first<F: Fixture>() {
     assert_eq!(list(&scene, &both).await, [third]);
     let unknown = RunFilter {
         task: Some(task("c")),
-        ..every()
+        ..all_runs()
     };
     assert_eq!(list(&scene, &unknown).await, []);
 }
@@ -57,7 +49,7 @@ pub async fn runs_of_some_tasks_are_listed_newest_first<F: Fixture>() {
     let fourth = scene.queue("a", "2").await;
     let of = |names: &[&str]| RunFilter {
         tasks: Some(names.iter().map(|name| task(name)).collect()),
-        ..every()
+        ..all_runs()
     };
     for (names, expected) in [
         (&["a", "c"][..], &[fourth, third, first][..]),
@@ -137,7 +129,7 @@ pub async fn pages_of_runs_go_on_where_the_last_ended<F: Fixture>() {
     runs.reverse();
     let mut filter = RunFilter {
         limit: 3,
-        ..every()
+        ..all_runs()
     };
     for page in runs.chunks(3) {
         assert_eq!(list(&scene, &filter).await, page);
@@ -159,8 +151,7 @@ pub async fn lists_tell_all_of_a_run_but_the_text_of_its_plan<F: Fixture>() {
     let lease = scene.leased("a", "1").await;
     let failed = scene.failed(&lease, "no").await;
     assert_eq!(failed.status, RunStatus::Queued);
-    let listed = scene.store().runs(&every()).await;
-    let listed = listed.expect("runs can be listed");
+    let listed = scene.listed(&all_runs()).await;
     let mut planned = scene.run(run).await;
     let plan = planned.plan.as_mut().expect("the plan is there");
     assert!(plan.changes_present);
@@ -173,7 +164,7 @@ pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fi
     let scene = Scene::<F>::new(&[]).await;
     let failed = scene.draft("new", RunKind::Apply).await;
     let lease = scene.lease_requested(failed, "1").await;
-    assert_eq!(list(&scene, &every()).await, [failed]);
+    assert_eq!(list(&scene, &all_runs()).await, [failed]);
     let lines = vec![super::scene::line("Error: no")];
     let appended = scene
         .store()
@@ -182,7 +173,7 @@ pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fi
     appended.expect("the lease is live");
     scene.failed(&lease, "no").await;
     scene.drop_draft("new", failed).await;
-    assert_eq!(list(&scene, &every()).await, [failed]);
+    assert_eq!(list(&scene, &all_runs()).await, [failed]);
     let log = scene.store().read_log(failed, 0, 10).await;
     let log = log.expect("logs can be read").expect("it stays");
     assert_eq!((log.lines.len(), log.ended), (1, true));
@@ -192,7 +183,7 @@ pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fi
     scene.applied(&lease).await;
     let of_new = RunFilter {
         task: Some(task("new")),
-        ..every()
+        ..all_runs()
     };
     assert_eq!(list(&scene, &of_new).await, [made, failed]);
     let events = scene.state("new").await.events;
@@ -213,7 +204,7 @@ pub async fn runs_of_earlier_tasks_of_a_name_are_listed<F: Fixture>() {
         scene.advance(super::scene::seconds(1));
     }
     runs.reverse();
-    assert_eq!(list(&scene, &every()).await, runs);
+    assert_eq!(list(&scene, &all_runs()).await, runs);
 }
 
 pub async fn the_newest_explanation_is_told<F: Fixture>() {

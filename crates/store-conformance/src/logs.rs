@@ -4,23 +4,10 @@ use cts_core::RunId;
 
 use super::Fixture;
 use super::scene::{Scene, line, seconds};
-use cts_store::{Lease, LogLine, LogPage, LogStream};
-
-async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, lines)
-        .await;
-    appended.expect("a live lease can log");
-}
-
-async fn page<F: Fixture>(scene: &Scene<F>, run: RunId, after: u64, limit: u32) -> LogPage {
-    let page = scene.store().read_log(run, after, limit).await;
-    page.expect("logs can be read").expect("the run is there")
-}
+use cts_store::{LogLine, LogStream};
 
 async fn texts<F: Fixture>(scene: &Scene<F>, run: RunId) -> Vec<String> {
-    let page = page(scene, run, 0, 1000).await;
+    let page = scene.log_page(run, 0, 1000).await;
     page.lines.into_iter().map(|line| line.text).collect()
 }
 
@@ -31,15 +18,15 @@ pub async fn lines_come_back_in_order_page_by_page<F: Fixture>() {
     let all: Vec<_> = (0..25)
         .map(|number| line(format!("line {number}")))
         .collect();
-    append(&scene, &lease, all[..12].to_vec()).await;
-    append(&scene, &other, vec![line("of the other")]).await;
-    append(&scene, &lease, Vec::new()).await;
-    append(&scene, &lease, all[12..].to_vec()).await;
+    scene.append(&lease, all[..12].to_vec()).await;
+    scene.append(&other, vec![line("of the other")]).await;
+    scene.append(&lease, Vec::new()).await;
+    scene.append(&lease, all[12..].to_vec()).await;
 
     let mut seen = Vec::new();
     let mut after = 0;
     loop {
-        let page = page(&scene, lease.run, after, 10).await;
+        let page = scene.log_page(lease.run, after, 10).await;
         assert!(page.lines.len() <= 10);
         assert!(!page.ended);
         if page.lines.is_empty() {
@@ -51,12 +38,12 @@ pub async fn lines_come_back_in_order_page_by_page<F: Fixture>() {
         seen.extend(page.lines);
     }
     assert_eq!(seen, all);
-    assert_eq!(page(&scene, lease.run, 0, 0).await.lines, []);
-    assert_eq!(page(&scene, lease.run, u64::MAX, 10).await.lines, []);
+    assert_eq!(scene.log_page(lease.run, 0, 0).await.lines, []);
+    assert_eq!(scene.log_page(lease.run, u64::MAX, 10).await.lines, []);
     assert_eq!(texts(&scene, other.run).await, ["of the other"]);
-    append(&scene, &lease, vec![line("more")]).await;
+    scene.append(&lease, vec![line("more")]).await;
     assert_eq!(
-        page(&scene, lease.run, after, 10).await.lines,
+        scene.log_page(lease.run, after, 10).await.lines,
         [line("more")]
     );
 }
@@ -64,24 +51,24 @@ pub async fn lines_come_back_in_order_page_by_page<F: Fixture>() {
 pub async fn a_log_has_ended_when_its_run_has<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queue("a", "1").await;
-    assert!(!page(&scene, run, 0, 1).await.ended);
+    assert!(!scene.log_page(run, 0, 1).await.ended);
     let lease = scene.lease().await;
-    assert!(!page(&scene, run, 0, 1).await.ended);
+    assert!(!scene.log_page(run, 0, 1).await.ended);
     scene.failed(&lease, "no").await;
-    assert!(!page(&scene, run, 0, 1).await.ended);
+    assert!(!scene.log_page(run, 0, 1).await.ended);
     scene.advance(seconds(1));
     let lease = scene.lease().await;
     scene.applied(&lease).await;
-    assert!(page(&scene, run, 0, 1).await.ended);
+    assert!(scene.log_page(run, 0, 1).await.ended);
 
     let failed = scene.leased("a", "2").await;
     scene.fail_thrice(failed.clone()).await;
-    assert!(page(&scene, failed.run, 0, 1).await.ended);
+    assert!(scene.log_page(failed.run, 0, 1).await.ended);
     scene.advance(seconds(60));
     let cancelled = scene.lease().await;
     scene.queue("a", "3").await;
     scene.interrupted(&cancelled).await;
-    assert!(page(&scene, cancelled.run, 0, 1).await.ended);
+    assert!(scene.log_page(cancelled.run, 0, 1).await.ended);
 }
 
 /// Without NUL, which not every database can keep in a text.
@@ -107,14 +94,8 @@ pub async fn lines_come_back_unchanged<F: Fixture>() {
             })
         })
         .collect();
-    append(&scene, &lease, lines.clone()).await;
-    assert!(page(&scene, lease.run, 0, 100).await.lines == lines);
-}
-
-pub async fn an_unknown_run_has_no_log<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let log = scene.store().read_log(scene.run_id(), 0, 10).await;
-    assert_eq!(log.expect("logs can be read"), None);
+    scene.append(&lease, lines.clone()).await;
+    assert!(scene.log_page(lease.run, 0, 100).await.lines == lines);
 }
 
 pub async fn logs_that_have_gone_on_are_found_among_many<F: Fixture>() {
@@ -123,8 +104,8 @@ pub async fn logs_that_have_gone_on_are_found_among_many<F: Fixture>() {
     let written = scene.leased("written", "1").await;
     let ended = scene.leased("ended", "1").await;
     let queued = scene.queue("queued", "1").await;
-    append(&scene, &quiet, vec![line("one"), line("two")]).await;
-    append(&scene, &written, vec![line("one"), line("two")]).await;
+    scene.append(&quiet, vec![line("one"), line("two")]).await;
+    scene.append(&written, vec![line("one"), line("two")]).await;
     scene.applied(&ended).await;
     let gone = scene.run_id();
     let read = [
@@ -145,6 +126,6 @@ pub async fn logs_that_have_gone_on_are_found_among_many<F: Fixture>() {
     assert_eq!(moved(&read).await, expected);
     assert_eq!(moved(&[(written.run, u64::MAX)]).await, []);
     assert_eq!(moved(&[]).await, []);
-    append(&scene, &quiet, vec![line("three")]).await;
+    scene.append(&quiet, vec![line("three")]).await;
     assert_eq!(moved(&read[..2]).await, [quiet.run]);
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cts_core::lease::LONGEST_LEASE;
-use cts_core::runs::{ERROR_BYTES, RunKind, RunStatus};
-use cts_core::{LostLease, TaskStatus};
+use cts_core::runs::{ERROR_BYTES, EnqueueDecision, RunKind, RunStatus};
+use cts_core::{LeaderEpoch, LostLease, TaskStatus};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, seconds, spec, worker};
+use super::scene::{LEASE, Scene, input, seconds, spec, worker};
 use cts_store::{Lease, Requeued, Retention, lost_lease_error};
 
 /// Life of the leadership; schedulers call once in a third of it.
@@ -20,21 +20,6 @@ async fn lose<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> Requeued {
     assert_eq!(lost.len(), 1);
     assert_eq!(lost[0].run, lease.run);
     lost[0].clone()
-}
-
-pub async fn the_first_lost_lease_costs_no_time_and_later_ones_delay<F: Fixture>() {
-    for kind in RunKind::ENQUEUED {
-        let scene = Scene::<F>::new(&["a"]).await;
-        let run = scene.ask("a", kind).await;
-        let lease = scene.lease_requested(run, "1").await;
-        assert_eq!(lose(&scene, &lease).await.status, RunStatus::Queued);
-        assert_eq!(scene.next_due().await, Some(seconds(0)), "{kind:?}");
-        let lease = scene.lease().await;
-        assert_eq!((lease.run, lease.attempt), (run, 2));
-        assert_eq!(lose(&scene, &lease).await.status, RunStatus::Queued);
-        assert_eq!(scene.next_due().await, Some(seconds(1)), "{kind:?}");
-        assert_eq!(scene.run(run).await.attempts, 2);
-    }
 }
 
 /// Newer inputs give a queued run new attempts again and again.
@@ -83,24 +68,6 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     assert_eq!(scene.queue_depth().await.queued, 1);
 }
 
-pub async fn lost_plans_and_checks_fail_without_an_event<F: Fixture>() {
-    for kind in [RunKind::Plan, RunKind::Check] {
-        let scene = Scene::<F>::new(&["a"]).await;
-        let run = scene.ask("a", kind).await;
-        scene.enqueue_requested(run, "1").await;
-        for _ in 0..3 {
-            scene.advance(scene.next_due().await.expect("there is another attempt"));
-            let lease = scene.lease().await;
-            lose(&scene, &lease).await;
-        }
-        let record = scene.run(run).await;
-        assert_eq!(record.status, RunStatus::Failed, "{kind:?}");
-        assert_eq!(record.errors.len(), 3);
-        assert_eq!(scene.state("a").await.events, []);
-        assert_eq!(scene.acquire().await, None);
-    }
-}
-
 pub async fn a_creation_that_loses_its_workers_is_discarded<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let run = scene.draft("made", RunKind::Apply).await;
@@ -116,25 +83,26 @@ pub async fn a_creation_that_loses_its_workers_is_discarded<F: Fixture>() {
     scene.draft("made", RunKind::Check).await;
 }
 
+/// A run is queued by the replica `one`, which leads for a short time.
+async fn led_by_one<F: Fixture>() -> (Scene<F>, LeaderEpoch) {
+    let scene = Scene::<F>::unled().await;
+    let epoch = scene.lead_as("one", None, LEADERSHIP).await.epoch;
+    let store = scene.store();
+    let configured = store.replace_config_tasks(epoch, &[spec("a")]).await;
+    configured.expect("tasks can be replaced");
+    let enqueued = store.enqueue(epoch, vec![scene.request("a", "1")]).await;
+    enqueued.expect("inputs can be enqueued");
+    (scene, epoch)
+}
+
 /// Every scheduler, or the database, was away for longer than half of a leadership.
 pub async fn leases_that_no_scheduler_could_renew_do_not_count<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    let first = scene.lead_as("one", None, LEADERSHIP).await;
-    let specs = [spec("a")];
-    let configured = scene
-        .store()
-        .replace_config_tasks(first.epoch, &specs)
-        .await;
-    configured.expect("tasks can be replaced");
-    let mut epoch = first.epoch;
-    let request = scene.request("a", "1");
-    let enqueued = scene.store().enqueue(epoch, vec![request]).await;
-    enqueued.expect("inputs can be enqueued");
+    let (scene, _) = led_by_one::<F>().await;
     for round in 0..5 {
         let lease = scene.lease().await;
         assert_eq!(lease.attempt, 1, "{round}");
         scene.advance(LEASE);
-        epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
+        let epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
         let lost = scene.store().reap(epoch, &scene.expired_leases(1)).await;
         let lost = lost.expect("leases can be taken back");
         assert_eq!(lost.len(), 1);
@@ -147,19 +115,8 @@ pub async fn leases_that_no_scheduler_could_renew_do_not_count<F: Fixture>() {
 
 /// The leader ended, but another replica served all the time.
 pub async fn leases_that_a_replica_could_renew_count_though_nobody_led<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    let first = scene.lead_as("one", None, LEADERSHIP).await;
-    let specs = [spec("a")];
-    let configured = scene
-        .store()
-        .replace_config_tasks(first.epoch, &specs)
-        .await;
-    configured.expect("tasks can be replaced");
-    let request = scene.request("a", "1");
-    let enqueued = scene.store().enqueue(first.epoch, vec![request]).await;
-    enqueued.expect("inputs can be enqueued");
+    let (scene, mut epoch) = led_by_one::<F>().await;
     let lease = scene.lease().await;
-    let mut epoch = first.epoch;
     for _ in 0..6 {
         scene.advance(LEADERSHIP / 3);
         epoch = scene.lead_as("two", None, LEADERSHIP).await.epoch;
@@ -276,4 +233,24 @@ pub async fn a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease<F: 
     assert_eq!(requeued.len(), 1);
     assert_eq!(requeued[0].run, lost.run);
     assert_eq!(scene.lease().await.run, lost.run);
+}
+
+pub async fn a_crash_between_lease_and_completion_leaves_nothing_last_applied<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a"]).await;
+    scene.apply("a", "1").await;
+    let lost = scene.leased("a", "2").await;
+    scene.restart().await;
+    let released = scene.release_all().await;
+    assert_eq!(
+        (released[0].run, released[0].status),
+        (lost.run, RunStatus::Queued)
+    );
+    // Both were begun and neither is certainly in force, so neither is skipped.
+    let kept = scene.enqueue("a", "2").await;
+    assert_eq!(kept.decision, Some(EnqueueDecision::Keep));
+    let back = scene.enqueue("a", "1").await;
+    assert_eq!(back.decision, Some(EnqueueDecision::Replace));
+    let lease = scene.lease().await;
+    assert_eq!((lease.run, lease.input), (lost.run, input("1").hash));
+    assert_eq!(lease.epoch.get(), lost.epoch.get() + 1);
 }

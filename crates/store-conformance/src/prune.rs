@@ -6,11 +6,6 @@ use super::Fixture;
 use super::scene::{Scene, bytes_of, input, input_of, line, noise, seconds, spec, stored_input};
 use cts_store::{EnqueueRequest, LINES_PRUNED_AT_ONCE, PRUNED_AT_ONCE, Retention};
 
-async fn prune<F: Fixture>(scene: &Scene<F>, keep: u32) -> u64 {
-    let pruned = scene.store().prune(Retention::of_any_age(keep)).await;
-    pruned.expect("old runs can be forgotten")
-}
-
 async fn has_input<F: Fixture>(scene: &Scene<F>, text: &str) -> bool {
     let stored = scene.store().input(input(text).hash).await;
     stored.expect("inputs can be read").is_some()
@@ -19,13 +14,9 @@ async fn has_input<F: Fixture>(scene: &Scene<F>, text: &str) -> bool {
 pub async fn logs_and_events_go_with_their_runs<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
-    let logged = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, vec![line("x")])
-        .await;
-    logged.expect("a live lease can log");
+    scene.append(&lease, vec![line("x")]).await;
     scene.applied(&lease).await;
-    assert_eq!(prune(&scene, 0).await, 1);
+    assert_eq!(scene.prune(0).await, 1);
     let log = scene.store().read_log(lease.run, 0, 10).await;
     assert_eq!(log.expect("logs can be read"), None);
     assert_eq!(scene.state("a").await.events, []);
@@ -53,7 +44,7 @@ pub async fn contents_go_with_their_last_input<F: Fixture>() {
     }
     assert!(kept(&large).await && kept(b"one").await && kept(b"two").await);
     scene.configure(&[spec("b")]).await;
-    assert_eq!(prune(&scene, 0).await, 2);
+    assert_eq!(scene.prune(0).await, 2);
     assert!(!kept(&large).await && !kept(b"one").await && !kept(b"two").await);
 }
 
@@ -68,7 +59,7 @@ pub async fn inputs_are_stored_whole_beside_a_prune<F: Fixture>() {
             input,
             ..scene.request("a", "")
         };
-        tokio::join!(scene.request_all(vec![request]), prune(&scene, 0));
+        tokio::join!(scene.request_all(vec![request]), scene.prune(0));
         assert_eq!(stored_input(&*scene.store(), hash).await, Some(expected));
         scene.applied(&scene.lease().await).await;
     }
@@ -88,7 +79,7 @@ pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixtu
     scene.advance(seconds(1));
     scene.created("a").await;
     let own = scene.apply("a", "own").await;
-    prune(&scene, 2).await;
+    scene.prune(2).await;
     for (run, stays) in runs.iter().zip([false, false, true, true]) {
         assert_eq!(scene.find_run(*run).await.is_some(), stays);
     }
@@ -96,7 +87,7 @@ pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixtu
         assert!(scene.find_run(run).await.is_some());
     }
     scene.delete("a").await;
-    prune(&scene, 0).await;
+    scene.prune(0).await;
     for run in [own, other, runs[3]] {
         assert_eq!(scene.find_run(run).await, None);
     }
@@ -146,9 +137,7 @@ pub async fn a_withdrawn_apply_stays_as_long_as_a_status_is_made_of_it<F: Fixtur
     let scene = Scene::<F>::new(&["a"]).await;
     scene.apply("a", "1").await;
     let withdrawn = scene.queue("a", "2").await;
-    let store = scene.store();
-    let cancelled = store.cancel_run(withdrawn, false, scene.event_id());
-    cancelled.await.expect("the run can be cancelled");
+    scene.cancel(withdrawn, false).await;
     let before = scene.state("a").await.events;
     assert_eq!(before[0].run_id, Some(withdrawn));
     scene.advance(seconds(61));
@@ -166,18 +155,14 @@ pub async fn prunes_more_runs_and_lines_than_one_transaction_takes<F: Fixture>()
     let lease = scene.leased("long", "1").await;
     for _ in 0..5 {
         let lines = vec![line("x"); LINES_PRUNED_AT_ONCE as usize / 2];
-        let appended = scene
-            .store()
-            .append_log(lease.run, &lease.holder, lease.epoch, lines)
-            .await;
-        appended.expect("a live lease can log");
+        scene.append(&lease, lines).await;
     }
     scene.applied(&lease).await;
     let runs = PRUNED_AT_ONCE + 10;
     for round in 0..runs {
         scene.apply("a", &format!("{round}")).await;
     }
-    assert_eq!(prune(&scene, 0).await, runs as u64 + 1);
+    assert_eq!(scene.prune(0).await, runs as u64 + 1);
     assert_eq!(scene.find_run(lease.run).await, None);
     assert!(!has_input(&scene, "0").await);
     assert!(!has_input(&scene, &format!("{}", runs - 1)).await);

@@ -7,12 +7,8 @@ use cts_core::runs::RunKind;
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, seconds, spec, task};
+use super::withdrawals::exhaust;
 use cts_store::{EnqueueRequest, WaitingRuns};
-
-async fn waiting<F: Fixture>(scene: &Scene<F>, due_for: Duration) -> Vec<WaitingRuns> {
-    let waiting = scene.store().waiting_runs(due_for).await;
-    waiting.expect("waiting runs can be read")
-}
 
 pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
@@ -25,7 +21,7 @@ pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
     specs[1].requirement = pinned.clone();
     specs[3].requirement = pinned.clone();
     scene.configure(&specs).await;
-    assert_eq!(waiting(&scene, Duration::ZERO).await, []);
+    assert_eq!(scene.waiting_runs(Duration::ZERO).await, []);
     scene.leased("e", "1").await;
     scene.queue("e", "2").await;
     scene.queue("d", "1").await;
@@ -44,18 +40,18 @@ pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
     };
     let any = Requirement::default();
     assert_eq!(
-        waiting(&scene, Duration::ZERO).await,
+        scene.waiting_runs(Duration::ZERO).await,
         [of(&pinned, 2, 3, "d"), of(&any, 2, 2, "c")]
     );
     assert_eq!(
-        waiting(&scene, seconds(2)).await,
+        scene.waiting_runs(seconds(2)).await,
         [of(&pinned, 2, 3, "d"), of(&any, 1, 2, "c")]
     );
     assert_eq!(
-        waiting(&scene, seconds(2) + MICROSECOND).await,
+        scene.waiting_runs(seconds(2) + MICROSECOND).await,
         [of(&pinned, 1, 3, "d")]
     );
-    assert_eq!(waiting(&scene, seconds(3) + MICROSECOND).await, []);
+    assert_eq!(scene.waiting_runs(seconds(3) + MICROSECOND).await, []);
 }
 
 pub async fn waiting_checks_of_the_leader_are_counted<F: Fixture>() {
@@ -67,20 +63,9 @@ pub async fn waiting_checks_of_the_leader_are_counted<F: Fixture>() {
     };
     scene.queue_new(check("a")).await;
     scene.queue_new(check("b")).await;
-    let waiting = waiting(&scene, Duration::ZERO).await;
+    let waiting = scene.waiting_runs(Duration::ZERO).await;
     let counts: Vec<_> = waiting.iter().map(|it| (it.runs, it.own_checks)).collect();
     assert_eq!(counts, [(3, 2)]);
-}
-
-/// Lets an input of the task fail for good.
-async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
-    scene.queue(name, "1").await;
-    for _ in 0..cts_core::runs::ATTEMPTS {
-        let lease = scene.lease().await;
-        assert_eq!(lease.task, task(name));
-        scene.failed(&lease, "no").await;
-        scene.advance(seconds(4));
-    }
 }
 
 pub async fn a_start_makes_failed_runs_due_once_in_a_while<F: Fixture>() {

@@ -1,11 +1,11 @@
 //! Behaviours of the settings that a queued run needs, however it was queued.
 
+use cts_core::RunId;
 use cts_core::runs::RunKind;
 use cts_core::settings::{SettingsGeneration, SettingsScope};
-use cts_core::{OnDelete, RunId, TaskSpec};
 
 use super::Fixture;
-use super::scene::{Scene, spec, task};
+use super::scene::{Scene, destroyed, task};
 use super::settings::{acquire, change, generation, having, needing, queue_for};
 use cts_store::{Assignment, Deletion, SettingsChange, UnsettledRun};
 
@@ -19,14 +19,8 @@ pub(super) async fn scene<F: Fixture>() -> Scene<F> {
 
 /// Makes everything as it was at the beginning of the scene.
 pub(super) async fn begin_again<F: Fixture>(scene: &Scene<F>) {
-    let archive = scene.archive_id();
-    let reset = scene.store().reset_tasks(scene.leader(), archive).await;
-    assert!(reset.expect("tasks can be reset").deleting.is_empty());
-    let destroyed = TaskSpec {
-        on_delete: OnDelete::Destroy,
-        ..spec("a")
-    };
-    scene.configure(&[destroyed]).await;
+    assert!(scene.reset().await.deleting.is_empty());
+    scene.configure(&[destroyed("a")]).await;
     let first = SettingsChange {
         generations: vec![generation(2, false), generation(1, true)],
         ..SettingsChange::default()

@@ -2,13 +2,12 @@
 
 use cts_core::{
     Digest, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace, RunId, TaskRemoteRun,
-    WorkerId,
 };
 
 use super::Fixture;
-use super::scene::{LEASE, Scene};
+use super::scene::{LEASE, Scene, all_runs};
 use cts_core::runs::EnqueueDecision;
-use cts_store::{Lease, LeaseError, Retention, RunFilter};
+use cts_store::Lease;
 
 /// A remote run with texts that are not easy to keep.
 pub(super) fn remote_run(number: u32) -> RemoteRun {
@@ -54,33 +53,11 @@ fn kept(lease: &Lease, remote: &RemoteRun) -> RemoteRun {
     }
 }
 
-fn assert_lost<T: std::fmt::Debug>(answer: &Result<T, LeaseError>) {
-    assert!(matches!(answer, Err(LeaseError::Lost { .. })), "{answer:?}");
-}
-
 impl<F: Fixture> Scene<F> {
-    async fn record_remote(&self, lease: &Lease, remote: &RemoteRun) {
-        let recorded = self.try_record_remote(lease, remote).await;
-        recorded.expect("a live lease can record");
-    }
-
-    async fn try_record_remote(&self, lease: &Lease, remote: &RemoteRun) -> Result<(), LeaseError> {
-        let (store, holder) = (self.store(), &lease.holder);
-        store
-            .record_remote_run(lease.run, holder, lease.epoch, remote)
-            .await
-    }
-
-    async fn try_remote_runs(&self, lease: &Lease) -> Result<RemoteRuns, LeaseError> {
-        let store = self.store();
-        store
-            .remote_runs(lease.run, &lease.holder, lease.epoch)
-            .await
-    }
-
     async fn remote_runs(&self, lease: &Lease) -> RemoteRuns {
-        let runs = self.try_remote_runs(lease).await;
-        runs.expect("a live lease can read")
+        let store = self.store();
+        let runs = store.remote_runs(lease.run, &lease.holder, lease.epoch);
+        runs.await.expect("a live lease can read")
     }
 }
 
@@ -110,12 +87,7 @@ pub async fn the_holder_of_a_lease_records_a_remote_run<F: Fixture>() {
     scene.applied(&lease).await;
     let other = scene.leased("b", "1").await;
     assert_eq!(scene.remote_runs(&other).await, RemoteRuns::default());
-    let filter = RunFilter {
-        limit: 10,
-        ..RunFilter::default()
-    };
-    let listed = scene.store().runs(&filter).await;
-    let listed = listed.expect("runs can be listed").into_iter();
+    let listed = scene.listed(&all_runs()).await.into_iter();
     let listed: Vec<_> = listed.map(|run| (run.id, run.remote_run)).collect();
     assert_eq!(listed, [(other.run, None), (lease.run, Some(planning))]);
 }
@@ -128,28 +100,16 @@ pub async fn a_remote_run_outlives_the_lease_under_which_it_was_recorded<F: Fixt
     scene.reap().await;
     let newer = scene.lease().await;
     assert_eq!(newer.run, lost.run);
-    let foreign = Lease {
-        holder: WorkerId::new("another"),
-        ..newer.clone()
-    };
-    for stale in [&lost, &foreign] {
-        let recorded = scene.try_record_remote(stale, &remote_run(7)).await;
-        assert_lost(&recorded);
-        assert_lost(&scene.try_remote_runs(stale).await);
-    }
     let runs = scene.remote_runs(&newer).await;
     let first = kept(&newer, &remote_run(1));
     assert_eq!(runs.newest, newest(newer.run, &first));
     assert_eq!(runs.own, Some(first));
     scene.record_remote(&newer, &remote_run(2)).await;
     scene.interrupted(&newer).await;
-    assert_lost(&scene.try_record_remote(&newer, &remote_run(7)).await);
-    assert_lost(&scene.try_remote_runs(&newer).await);
     let last = scene.lease().await;
     let second = Some(kept(&last, &remote_run(2)));
     assert_eq!(scene.remote_runs(&last).await.own, second);
     scene.applied(&last).await;
-    assert_lost(&scene.try_record_remote(&last, &remote_run(7)).await);
     assert_eq!(scene.run(last.run).await.remote_run, second);
 }
 
@@ -186,8 +146,7 @@ pub async fn the_newest_remote_run_of_a_task_outlives_its_run<F: Fixture>() {
     scene.record_remote(&first, &remote_run(1)).await;
     scene.applied(&first).await;
     scene.apply("a", "2").await;
-    let pruned = scene.store().prune(Retention::of_any_age(1)).await;
-    assert_eq!(pruned.expect("old runs can be forgotten"), 1);
+    assert_eq!(scene.prune(1).await, 1);
     let lease = scene.leased("a", "3").await;
     let runs = scene.remote_runs(&lease).await;
     assert_eq!(runs.own, None);

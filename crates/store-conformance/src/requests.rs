@@ -3,7 +3,7 @@
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 
 use super::Fixture;
-use super::scene::{Scene, seconds, spec, task};
+use super::scene::{Scene, disabled, seconds, task};
 use cts_store::{EnqueueRequest, RunRequest, TaskChange, Unchanged};
 
 pub async fn a_request_is_carried_out_once<F: Fixture>() {
@@ -99,9 +99,7 @@ pub async fn refuses_only_open_requests<F: Fixture>() {
 }
 
 pub async fn a_task_is_enabled_and_run_by_one_change<F: Fixture>() {
-    let mut off = spec("a");
-    off.enabled = false;
-    let scene = Scene::<F>::configured(&[off]).await;
+    let scene = Scene::<F>::configured(&[disabled("a")]).await;
     let run = scene.run_id();
     let change = TaskChange {
         enabled: Some(true),

@@ -7,7 +7,7 @@ use cts_core::{Digest, EPOCH_STEP, JournalEntry, LeaseEpoch, RunId};
 use cts_store::{LeaderError, LeaseError, Restoration, Retention};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, input, seconds, spec, task};
+use super::scene::{LEASE, Scene, disabled, input, seconds, spec, task};
 
 /// An attempt at a run, as a journal has it.
 fn attempt(name: &str, run: RunId, epoch: u64) -> JournalEntry {
@@ -128,9 +128,7 @@ pub async fn pruned_runs_are_not_forgotten<F: Fixture>() {
     }
     scene.advance(seconds(1));
     let cancelled = scene.queue("a", "6").await;
-    let event = scene.event_id();
-    let withdrawn = scene.store().cancel_run(cancelled, false, event).await;
-    withdrawn.expect("a queued run can be cancelled");
+    scene.cancel(cancelled, false).await;
     scene.advance(seconds(100));
     let retention = Retention {
         runs: 1,
@@ -161,9 +159,7 @@ pub async fn attempts_at_tasks_that_are_not_there_are_ignored<F: Fixture>() {
 pub async fn a_forgotten_attempt_at_a_disabled_task_requests_no_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.apply("a", "1").await;
-    let mut disabled = spec("a");
-    disabled.enabled = false;
-    scene.configure(&[disabled]).await;
+    scene.configure(&[disabled("a")]).await;
     let forgotten = attempt("a", scene.run_id(), 1);
     assert_eq!(compare(&scene, from_ref(&forgotten)).await, ["a"]);
     assert!(requested(&scene).await.is_empty());

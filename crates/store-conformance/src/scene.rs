@@ -1,5 +1,6 @@
 //! Steps of behaviours: short verbs over a store with some tasks.
 
+mod calls;
 mod tasks;
 mod vocabulary;
 
@@ -12,17 +13,18 @@ use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
 pub(super) use self::vocabulary::{
-    LEASE, MICROSECOND, capabilities, guarded, incomplete, life, line, noise, plan, seconds,
-    withdrawn,
+    GROUP, LEASE, MICROSECOND, all_runs, capabilities, destroyed, disabled, grouped, guarded,
+    in_group, incomplete, life, line, noise, other, plan, seconds, unretried, withdrawn,
 };
 pub use self::vocabulary::{
-    bytes_of, claim, input, input_of, member, spec, stored_input, task, worker, worker_record,
+    bytes_of, claim, completion_of, enqueue_request, input, input_of, member, spec, stored_input,
+    task, worker, worker_record,
 };
 use super::Fixture;
 use super::facts::KeptFacts;
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Leadership, Lease,
-    Member, PendingDeletions, QueueDepth, Requeued, RunRecord, Store, TaskState, Unchanged,
+    Member, PendingDeletions, QueueDepth, Requeued, RunRecord, Store, TaskState,
 };
 
 /// Time to live of the leadership of a scene: longer than any behaviour takes.
@@ -150,19 +152,7 @@ impl<F: Fixture> Scene<F> {
 
     /// A request to apply an input, under a new id.
     pub fn request(&self, name: &str, text: &str) -> EnqueueRequest {
-        EnqueueRequest {
-            task: task(name),
-            input: input(text),
-            run: self.run_id(),
-            kind: RunKind::Apply,
-            unchanged: Unchanged::AsTaskSays,
-            guarded: None,
-            tick: None,
-            check_key: None,
-            trace: None,
-            cause: None,
-            fails: None,
-        }
+        enqueue_request(name, text, self.run_id())
     }
 
     /// Requests one attempt at an input, whatever is applied.
@@ -276,20 +266,7 @@ impl<F: Fixture> Scene<F> {
 
     /// Reports the end of an attempt, without jitter and log lines.
     pub fn completion(&self, lease: &Lease, outcome: AttemptOutcome) -> Completion {
-        Completion {
-            run: lease.run,
-            holder: lease.holder.clone(),
-            epoch: lease.epoch,
-            outcome,
-            is_final: false,
-            early_failure: None,
-            event: self.event_id(),
-            retry_run: self.run_id(),
-            jitter: 0.0,
-            log: Vec::new(),
-            details: None,
-            state: None,
-        }
+        completion_of(lease, outcome, self.event_id(), self.run_id())
     }
 
     pub(super) async fn complete(&self, completion: Completion) -> Completed {

@@ -8,7 +8,7 @@ use cts_core::{FrozenInput, LeaderEpoch, RunId, WorkerId, WorkerRecord};
 
 use super::Fixture;
 use super::scene::{Scene, claim, seconds, worker_record};
-use cts_store::{Claim, EnqueueRequest, LeaderError, Lease, SettingsChange, WorkerState};
+use cts_store::{Claim, EnqueueRequest, LeaderError, Lease, SettingsChange};
 
 pub(super) fn digests(text: &str) -> BlockDigests {
     let mut blocks = SettingsBlocks::default();
@@ -45,19 +45,13 @@ pub(super) async fn having<F: Fixture>(scene: &Scene<F>, id: &str, numbers: &[u6
         settings: Some(digests("1")),
         ..worker_record(id)
     };
-    let heartbeat = scene.store().record_heartbeat(&worker, None).await;
-    heartbeat.expect("a worker can be noted");
+    scene.heartbeat(&worker).await;
     let workers = vec![(worker.id, numbers.to_vec())];
     let has = SettingsChange {
         workers,
         ..SettingsChange::default()
     };
     change(scene, has).await;
-}
-
-async fn workers<F: Fixture>(scene: &Scene<F>) -> Vec<WorkerState> {
-    let workers = scene.store().workers(seconds(1_000_000)).await;
-    workers.expect("workers can be listed")
 }
 
 pub(super) fn needing(request: EnqueueRequest, number: u64) -> EnqueueRequest {
@@ -90,24 +84,16 @@ pub(super) async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Le
     scene.acquire_as(&claim).await
 }
 
-pub async fn the_first_key_of_a_cluster_stays<F: Fixture>() {
+pub async fn the_first_keys_of_a_cluster_and_of_leases_stay<F: Fixture>() {
     let mut scene = Scene::<F>::unled().await;
-    let [first, second] = [7, 8].map(|byte| ClusterKey::new([byte; 32]));
-    let key = scene.store().cluster_key(&first).await;
-    assert_eq!(key.expect("a key can be stored"), first);
-    scene.restart().await;
-    let key = scene.store().cluster_key(&second).await;
-    assert_eq!(key.expect("a key can be read"), first);
-}
-
-pub async fn the_first_key_of_leases_stays<F: Fixture>() {
-    let mut scene = Scene::<F>::unled().await;
-    let [first, second] = [7, 8].map(|byte| LeaseKey::new([byte; 32]));
-    let key = scene.store().lease_key(&first).await;
-    assert_eq!(key.expect("a key can be stored"), first);
-    scene.restart().await;
-    let key = scene.store().lease_key(&second).await;
-    assert_eq!(key.expect("a key can be read"), first);
+    for byte in [7, 8] {
+        let (cluster, leases) = (ClusterKey::new([byte; 32]), LeaseKey::new([byte + 2; 32]));
+        let cluster = scene.store().cluster_key(&cluster).await;
+        assert_eq!(cluster.expect("a key"), ClusterKey::new([7; 32]));
+        let leases = scene.store().lease_key(&leases).await;
+        assert_eq!(leases.expect("a key"), LeaseKey::new([9; 32]));
+        scene.restart().await;
+    }
 }
 
 pub async fn settings_are_read_as_they_were_stored<F: Fixture>() {
@@ -166,26 +152,31 @@ pub async fn workers_are_listed_with_their_reported_and_matching_settings<F: Fix
     let mut scene = Scene::<F>::new(&[]).await;
     having(&scene, "w", &[3, 1]).await;
     scene.restart().await;
-    let listed = workers(&scene).await;
+    let listed = scene.workers(seconds(1_000_000)).await;
     assert_eq!(listed[0].worker.settings, Some(digests("1")));
     assert_eq!(listed[0].settings, [1, 3]);
     having(&scene, "w", &[3, 4]).await;
-    assert_eq!(workers(&scene).await[0].settings, [3, 4]);
+    assert_eq!(scene.workers(seconds(1_000_000)).await[0].settings, [3, 4]);
     // A worker that is not known is left out.
     let unknown = SettingsChange {
         workers: vec![(WorkerId::new("unknown"), vec![1])],
         ..SettingsChange::default()
     };
     change(&scene, unknown).await;
-    assert_eq!(workers(&scene).await.len(), 1);
+    assert_eq!(scene.workers(seconds(1_000_000)).await.len(), 1);
     let worker = worker_record("w");
-    let earlier = scene.store().record_heartbeat(&worker, None).await;
-    earlier.expect("a worker can be noted");
-    assert_eq!(workers(&scene).await[0].worker.settings, None);
+    scene.heartbeat(&worker).await;
+    assert_eq!(
+        scene.workers(seconds(1_000_000)).await[0].worker.settings,
+        None
+    );
     let forgotten = scene.store().forget_worker(&WorkerId::new("w")).await;
     forgotten.expect("a worker can be forgotten");
     having(&scene, "w", &[]).await;
-    assert_eq!(workers(&scene).await[0].settings, [0_u64; 0]);
+    assert_eq!(
+        scene.workers(seconds(1_000_000)).await[0].settings,
+        [0_u64; 0]
+    );
 }
 
 pub async fn a_run_goes_to_a_worker_that_has_its_settings<F: Fixture>() {
@@ -198,8 +189,7 @@ pub async fn a_run_goes_to_a_worker_that_has_its_settings<F: Fixture>() {
     }
     // The run waits, and does not count as one that no worker could take.
     assert_eq!(scene.next_due().await, Some(seconds(0)));
-    let waiting = scene.store().waiting_runs(seconds(0)).await;
-    let waiting = waiting.expect("waiting runs can be read");
+    let waiting = scene.waiting_runs(seconds(0)).await;
     assert_eq!(waiting[0].settings, Some(2));
     let any = scene.queue("b", "1").await;
     let lease = acquire(&scene, "old").await.expect("it needs no settings");

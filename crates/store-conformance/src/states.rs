@@ -1,11 +1,11 @@
 //! The states of tasks.
 
+use cts_core::EventConfig;
 use cts_core::TaskStatus::{Critical, Errored, Successful, Unknown};
-use cts_core::{EventConfig, TaskStatus};
 
 use super::Fixture;
-use super::scene::{Scene, seconds, spec, task};
-use cts_store::{Deletion, TaskChange, TaskState};
+use super::scene::{Scene, seconds, spec, task, unretried};
+use cts_store::{Deletion, TaskChange};
 
 /// Ends one run of a task, with nothing following.
 async fn end<F: Fixture>(scene: &Scene<F>, name: &str, text: &str, success: bool) {
@@ -17,38 +17,10 @@ async fn end<F: Fixture>(scene: &Scene<F>, name: &str, text: &str, success: bool
     }
 }
 
-/// Without slow retries, so that a failed run leaves nothing in the queue.
-async fn scene<F: Fixture>(names: &[&str]) -> Scene<F> {
-    let specs: Vec<_> = names
-        .iter()
-        .map(|name| {
-            let mut spec = spec(name);
-            spec.file_settings.retry_failed = false;
-            spec
-        })
-        .collect();
-    Scene::configured(&specs).await
-}
-
-async fn states<F: Fixture>(scene: &Scene<F>, status: Option<TaskStatus>) -> Vec<TaskState> {
-    let states = scene.store().task_states(status).await;
-    states.expect("states can be read")
-}
-
-pub async fn states_are_ordered_by_name<F: Fixture>() {
-    let scene = scene::<F>(&["b", "C", "é", "a-b", "ab", "a", "_"]).await;
-    end(&scene, "b", "1", true).await;
-    end(&scene, "b", "2", true).await;
-    let names: Vec<_> = states(&scene, None)
-        .await
-        .into_iter()
-        .map(|state| state.task)
-        .collect();
-    assert_eq!(names, ["C", "_", "a", "a-b", "ab", "b", "é"].map(task));
-}
-
 pub async fn states_are_filtered_by_status<F: Fixture>() {
-    let scene = scene::<F>(&["critical", "errored", "fine", "new", "other"]).await;
+    let scene =
+        Scene::<F>::configured(&["critical", "errored", "fine", "new", "other"].map(unretried))
+            .await;
     end(&scene, "critical", "1", false).await;
     end(&scene, "critical", "2", false).await;
     end(&scene, "errored", "1", false).await;
@@ -61,12 +33,12 @@ pub async fn states_are_filtered_by_status<F: Fixture>() {
         (Unknown, &["new", "other"]),
     ];
     for (status, names) in expected {
-        let states = states(&scene, Some(status)).await;
+        let states = scene.states(Some(status)).await;
         assert!(states.iter().all(|state| state.status == status));
         let seen: Vec<_> = states.iter().map(|state| state.task.as_str()).collect();
         assert_eq!(seen, names);
     }
-    assert_eq!(states(&scene, None).await.len(), 5);
+    assert_eq!(scene.states(None).await.len(), 5);
 }
 
 pub async fn events_tell_the_whole_run<F: Fixture>() {
@@ -108,8 +80,8 @@ pub async fn events_tell_the_whole_run<F: Fixture>() {
 }
 
 pub async fn the_version_changes_with_every_change_of_a_state<F: Fixture>() {
-    let scene = scene::<F>(&["a"]).await;
-    let version = async || scene.store().version().await.expect("it can be read");
+    let scene = Scene::<F>::configured(&[unretried("a")]).await;
+    let version = async || scene.version().await;
     let mut seen = vec![version().await];
     let lease = scene.leased("a", "one").await;
     scene.applied(&lease).await;

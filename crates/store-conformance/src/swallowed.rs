@@ -117,14 +117,6 @@ pub async fn a_requested_run_of_what_is_applied_fails_like_any_other<F: Fixture>
     }
 }
 
-pub async fn a_requested_run_of_what_has_failed_keeps_the_slow_retry<F: Fixture>() {
-    let scene = scene::<F>(true).await;
-    scene.fail_thrice(scene.leased("a", "1").await).await;
-    let lease = requested(&scene, "1").await;
-    let failed = scene.failed(&lease, "no").await;
-    assert_eq!(failed.next_due, Some(seconds(60)));
-}
-
 pub async fn a_requested_run_whose_worker_is_lost_leaves_the_change<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.queue("a", "1").await;
@@ -191,20 +183,6 @@ pub async fn a_task_that_is_enabled_again_meanwhile_has_its_run<F: Fixture>() {
     assert_eq!((lease.run, lease.attempt), (queued, 1));
     let failed = scene.failed(&lease, "no").await;
     assert_eq!(failed.next_due, Some(seconds(1)), "an ordinary run");
-}
-
-pub async fn last_of_two_requested_runs_leaves_the_change<F: Fixture>() {
-    let scene = scene::<F>(false).await;
-    scene.queue("a", "1").await;
-    let first = requested(&scene, "1").await;
-    let second = scene.ask("a", RunKind::Apply).await;
-    scene.enqueue_requested(second, "1").await;
-    let failed = scene.failed(&first, "no").await;
-    assert_eq!(failed.next_due, Some(Duration::ZERO), "the second waits");
-    let lease = scene.lease().await;
-    assert_eq!(lease.run, second);
-    let failed = scene.failed(&lease, "no").await;
-    has_an_ordinary_run(&scene, &failed, "1").await;
 }
 
 pub async fn a_deletion_leaves_nothing_of_a_requested_run<F: Fixture>() {

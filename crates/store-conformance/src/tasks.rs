@@ -142,27 +142,7 @@ pub async fn every_allowed_name_works<F: Fixture>() {
     }
     let mut sorted = names.map(task);
     sorted.sort();
-    let states = scene
-        .store()
-        .task_states(None)
-        .await
-        .expect("states can be read");
+    let states = scene.states(None).await;
     let by_name: Vec<_> = states.into_iter().map(|state| state.task).collect();
     assert_eq!(by_name, sorted);
-}
-
-pub async fn unknown_names_have_nothing<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let store = scene.store();
-    let name = task("b");
-    assert_eq!(store.task(&name).await.expect("a task can be read"), None);
-    assert_eq!(
-        store.task_state(&name).await.expect("a state can be read"),
-        None
-    );
-    let run = store.run(scene.run_id()).await;
-    assert_eq!(run.expect("a run can be read"), None);
-    let input = store.input(Digest::of(b"nothing")).await;
-    assert_eq!(input.expect("an input can be read"), None);
-    assert_eq!(scene.acquire().await, None);
 }

@@ -7,9 +7,8 @@ use cts_core::state::{
 };
 
 use super::Fixture;
-use super::destruction::destroyed;
-use super::scene::{LEASE, Scene, claim, seconds, task, worker};
-use cts_store::{Claim, Completion, Deletion, Lease, LeaseError, TaskChange, TaskError};
+use super::scene::{Scene, claim, destroyed, seconds, task};
+use cts_store::{Claim, Completion, Deletion, Lease, TaskChange, TaskError};
 
 fn terraform_state(lineage: &str, serial: u64) -> TerraformState {
     TerraformState::new(lineage, serial).expect("a lineage")
@@ -55,13 +54,8 @@ impl<F: Fixture> Scene<F> {
 
     /// The conflict that waits for a decision, as the state of the task alone and in the list has it.
     async fn undecided(&self, name: &str) -> Option<StateConflict> {
-        let store = self.store();
-        let one = store
-            .task_state(&task(name))
-            .await
-            .expect("a state can be read");
-        let one = one.expect("a task").conflict;
-        let all = store.task_states(None).await.expect("states can be read");
+        let one = self.state(name).await.conflict;
+        let all = self.states(None).await;
         let listed = all.into_iter().find(|state| state.task == task(name));
         assert_eq!(listed.expect("a task").conflict, one);
         one.map(|(conflict, _at)| conflict)
@@ -74,15 +68,10 @@ impl<F: Fixture> Scene<F> {
         }
     }
 
-    async fn try_record(&self, lease: &Lease, report: &StateReport) -> Result<u32, LeaseError> {
-        let (run, epoch) = (lease.run, lease.epoch);
-        let store = self.store();
-        store.record_state(run, &lease.holder, epoch, report).await
-    }
-
     async fn record(&self, lease: &Lease, report: &StateReport) -> u32 {
-        let recorded = self.try_record(lease, report).await;
-        recorded.expect("a live lease can report")
+        let (store, holder) = (self.store(), &lease.holder);
+        let recorded = store.record_state(lease.run, holder, lease.epoch, report);
+        recorded.await.expect("a live lease can report")
     }
 
     async fn decide(&self, name: &str, decision: &StateDecision) -> Result<StateRecord, TaskError> {
@@ -188,40 +177,6 @@ pub async fn a_move_is_counted_once_however_often_it_is_recorded<F: Fixture>() {
     assert_eq!((record.moves, record.known), (5, None));
 }
 
-pub async fn only_the_holder_of_a_lease_records<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    let reports = [
-        StateReport::Moved(terraform_state("a", 1)),
-        StateReport::Accepted(None),
-        StateReport::Refused(conflict()),
-    ];
-    let another = Lease {
-        holder: cts_core::WorkerId::new("another"),
-        ..lease.clone()
-    };
-    assert_ne!(another.holder, worker());
-    scene.advance(LEASE);
-    scene.reap().await;
-    let newer = scene.lease().await;
-    for report in &reports {
-        for lost in [&another, &lease] {
-            let refused = scene.try_record(lost, report).await;
-            assert!(
-                matches!(refused, Err(LeaseError::Lost { .. })),
-                "{refused:?}"
-            );
-        }
-    }
-    scene.applied(&newer).await;
-    let refused = scene.try_record(&newer, &reports[0]).await;
-    assert!(
-        matches!(refused, Err(LeaseError::Lost { .. })),
-        "{refused:?}"
-    );
-    assert_eq!(scene.terraform_state("a").await, StateRecord::default());
-}
-
 pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
     scene.apply_state("a", "1", 4).await;
@@ -297,8 +252,8 @@ pub async fn a_refused_state_keeps_whatever_changes_something_waiting<F: Fixture
     }
     assert_eq!(scene.next_due().await, None);
     scene.advance(seconds(60));
-    let waiting = scene.store().waiting_runs(seconds(30)).await;
-    assert_eq!(waiting.expect("the queue can be read"), []);
+    let waiting = scene.waiting_runs(seconds(30)).await;
+    assert_eq!(waiting, []);
     let depth = scene.store().queue_depth().await;
     let depth = depth.expect("the queue can be read");
     assert_eq!((depth.queued, depth.ready), (1, 0));
@@ -488,8 +443,7 @@ pub async fn a_decision_makes_a_destruction_due<F: Fixture>() {
     assert_eq!(scene.run(run).await.status, RunStatus::Running);
 
     // A suspended one waits until the task is deleted once more.
-    let cancelled = scene.store().cancel_run(run, false, scene.event_id()).await;
-    cancelled.expect("it can be cancelled");
+    scene.cancel(run, false).await;
     scene
         .record(&lease, &StateReport::Refused(conflict()))
         .await;

@@ -5,7 +5,7 @@ use cts_core::runs::EnqueueDecision;
 use cts_core::{Event, RunId};
 
 use super::Fixture;
-use super::scene::{Scene, seconds, spec};
+use super::scene::{Scene, seconds, spec, unretried};
 use cts_store::EnqueueRequest;
 
 async fn events<F: Fixture>(scene: &Scene<F>, name: &str) -> Vec<Event> {
@@ -15,8 +15,7 @@ async fn events<F: Fixture>(scene: &Scene<F>, name: &str) -> Vec<Event> {
 /// Runs of the shown events, newest first; a tick has none.
 async fn shown<F: Fixture>(scene: &Scene<F>, name: &str) -> Vec<Option<RunId>> {
     let events = events(scene, name).await;
-    let states = scene.store().task_states(None).await;
-    let states = states.expect("states can be read");
+    let states = scene.states(None).await;
     let listed = states.iter().find(|state| state.task.as_str() == name);
     assert_eq!(listed.map(|state| &state.events), Some(&events));
     events.iter().map(|event| event.run_id).collect()
@@ -63,9 +62,7 @@ pub async fn a_tick_that_runs_something_or_comes_while_it_runs_is_no_event<F: Fi
 }
 
 pub async fn a_tick_after_a_failed_apply_is_no_success<F: Fixture>() {
-    let mut task = spec("a");
-    task.file_settings.retry_failed = false;
-    let scene = Scene::<F>::configured(&[task]).await;
+    let scene = Scene::<F>::configured(&[unretried("a")]).await;
     let applied = scene.apply("a", "1").await;
     let lease = scene.leased("a", "2").await;
     let failed = lease.run;
@@ -124,10 +121,8 @@ pub async fn ticks_go_with_their_task<F: Fixture>() {
     assert_eq!(shown(&scene, "a").await, []);
     scene.apply("a", "1").await;
     scene.tick("a", "1").await;
-    let archive = scene.archive_id();
     let lease = scene.leased("a", "2").await;
-    let reset = scene.store().reset_tasks(scene.leader(), archive).await;
-    reset.expect("the leader can reset");
+    scene.reset().await;
     assert_eq!(shown(&scene, "a").await, []);
     scene.applied(&lease).await;
 }

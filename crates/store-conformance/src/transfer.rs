@@ -17,7 +17,7 @@ use super::details::details;
 use super::remote_runs::remote_run;
 use super::scene::{Scene, guarded, line, member, noise, plan, spec, task};
 use super::terraform_states::conflict;
-use cts_store::{EnqueueRequest, Lease, LogLine, LogStream};
+use cts_store::{EnqueueRequest, LogLine, LogStream};
 use cts_store_sql::export::SqlExport;
 use cts_store_sql::page::Cells;
 use cts_store_sql::tables::TABLES;
@@ -109,7 +109,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
             text: "Error: no\u{2028}".to_owned(),
         },
     ];
-    append(&scene, &lease, lines).await;
+    scene.append(&lease, lines).await;
     let failed = scene.failed(&lease, "\u{0} ' \" \u{1F600}\n").await;
     scene.advance(failed.next_due.expect("there is another attempt"));
     scene.fail_thrice(scene.lease().await).await;
@@ -164,7 +164,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     let lease = scene.leased("busy", "1").await;
     scene.interrupted(&lease).await;
     let lease = scene.lease().await;
-    append(&scene, &lease, vec![line("at work")]).await;
+    scene.append(&lease, vec![line("at work")]).await;
 
     // A running run, with a newer one queued after it.
     scene.leased("overtaken", "1").await;
@@ -201,7 +201,7 @@ async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
     scene.delete("deleted").await;
     let failed = scene.draft("failed", RunKind::Check).await;
     let lease = scene.lease_requested(failed, "3").await;
-    append(scene, &lease, vec![line("does not move")]).await;
+    scene.append(&lease, vec![line("does not move")]).await;
     scene.failed(&lease, "no").await;
     scene.draft("waits", RunKind::Plan).await;
 }
@@ -226,12 +226,4 @@ async fn plans<F: Fixture>(scene: &Scene<F>) {
     scene.queue_plan("off", "2").await;
     let run = scene.ask("planned", RunKind::Apply).await;
     scene.enqueue_requested(run, "3").await;
-}
-
-async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, lines)
-        .await;
-    appended.expect("a live lease can log");
 }

@@ -1,13 +1,11 @@
 //! Runs that wait for something outside of cts before they apply.
 
-use std::time::Duration;
-
+use cts_core::TaskStatus;
 use cts_core::runs::{EnqueueDecision, Resumed, RunKind, RunStatus, WaitEnd};
-use cts_core::{TaskSpec, TaskStatus};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, seconds, spec};
-use cts_store::{Lease, LeaseError, TaskChange};
+use super::scene::{Scene, grouped, seconds};
+use cts_store::{Lease, TaskChange};
 
 const REASON: &str = "a person who approves it";
 
@@ -15,16 +13,8 @@ impl<F: Fixture> Scene<F> {
     /// Queues a run, leases it and lets it wait.
     async fn waiting(&self, name: &str, text: &str) -> Lease {
         let lease = self.leased(name, text).await;
-        self.suspend(&lease).await;
+        self.suspend(&lease, REASON).await;
         lease
-    }
-
-    async fn suspend(&self, lease: &Lease) {
-        let suspended = self
-            .store()
-            .suspend(lease.run, &lease.holder, lease.epoch, 1, REASON)
-            .await;
-        suspended.expect("a live lease can be suspended");
     }
 
     async fn wait_end(&self, lease: &Lease) -> Option<WaitEnd> {
@@ -33,14 +23,6 @@ impl<F: Fixture> Scene<F> {
             .wait_end(lease.run, &lease.holder, lease.epoch)
             .await;
         end.expect("a live lease can be looked at")
-    }
-
-    async fn resume(&self, lease: &Lease) -> Resumed {
-        let resumed = self
-            .store()
-            .resume(lease.run, &lease.holder, lease.epoch, 1)
-            .await;
-        resumed.expect("a live lease can be resumed")
     }
 }
 
@@ -53,11 +35,11 @@ pub async fn a_run_that_waits_says_so_and_is_not_at_work<F: Fixture>() {
     assert_eq!(scene.queue_depth().await.running, 0);
     assert_eq!(scene.wait_end(&lease).await, None);
     // Again, because the answer may have been lost.
-    scene.suspend(&lease).await;
+    scene.suspend(&lease, REASON).await;
     assert_eq!(scene.resume(&lease).await, Resumed::GoesOn);
     assert_eq!(scene.resume(&lease).await, Resumed::GoesOn);
     // A delayed call comes when the wait is over.
-    scene.suspend(&lease).await;
+    scene.suspend(&lease, REASON).await;
     assert_eq!(scene.run(lease.run).await.waiting_for, None);
     assert_eq!(scene.queue_depth().await.running, 1);
     scene.applied(&lease).await;
@@ -149,7 +131,7 @@ pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
             None => scene.leased("a", "1").await,
         };
         assert_eq!(lease.attempt, 1);
-        scene.suspend(&lease).await;
+        scene.suspend(&lease, REASON).await;
         let record = scene.run(lease.run).await;
         assert_eq!(record.waiting_for.as_deref(), Some(REASON));
         let ended = scene.interrupted(&lease).await;
@@ -158,31 +140,7 @@ pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
     }
 }
 
-pub async fn a_wait_in_vain_is_shown_and_not_tried_again<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    let ended = scene.failed(&lease, "the approval was refused").await;
-    assert_eq!((ended.status, ended.next_due), (RunStatus::Failed, None));
-    let state = scene.state("a").await;
-    let errors: Vec<_> = state
-        .events
-        .iter()
-        .map(|event| event.error.clone())
-        .collect();
-    assert_eq!(errors, [Some("the approval was refused".to_owned())]);
-    scene.advance(Duration::from_hours(2));
-    assert_eq!(scene.acquire().await, None);
-    scene.leased("a", "1").await;
-}
-
 pub async fn waiting_run_leaves_its_group_to_other_tasks<F: Fixture>() {
-    let grouped = |name: &str| TaskSpec {
-        file_settings: cts_core::FileSettings {
-            concurrency_group: Some("firewall".to_owned()),
-            ..cts_core::FileSettings::default()
-        },
-        ..spec(name)
-    };
     let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
     let first = scene.waiting("a", "1").await;
     let second = scene.leased("b", "1").await;
@@ -195,22 +153,4 @@ pub async fn waiting_run_leaves_its_group_to_other_tasks<F: Fixture>() {
     assert_eq!(scene.acquire().await, None, "the group is taken again");
     scene.applied(&first).await;
     scene.lease().await;
-}
-
-pub async fn only_the_holder_of_a_lease_waits<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let old = scene.waiting("a", "1").await;
-    scene.advance(LEASE);
-    scene.reap().await;
-    let new = scene.lease().await;
-    let store = scene.store();
-    let suspended = store
-        .suspend(old.run, &old.holder, old.epoch, 1, REASON)
-        .await;
-    let looked = store.wait_end(old.run, &old.holder, old.epoch).await;
-    let resumed = store.resume(old.run, &old.holder, old.epoch, 1).await;
-    assert!(matches!(suspended, Err(LeaseError::Lost { .. })));
-    assert!(matches!(looked, Err(LeaseError::Lost { .. })));
-    assert!(matches!(resumed, Err(LeaseError::Lost { .. })));
-    assert_eq!(scene.run(new.run).await.waiting_for, None);
 }

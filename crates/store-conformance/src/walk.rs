@@ -17,7 +17,7 @@ use self::compare::model_event;
 use self::dice::Dice;
 use super::Fixture;
 use super::model::{Model, ModelCompleted};
-use super::scene::{LEASE, Scene, guarded, input, line, plan, spec};
+use super::scene::{LEASE, Scene, guarded, line, plan, spec};
 use cts_store::{
     EnqueueRequest, Guarded, LeaderError, Lease, LeaseError, Requeued, Retention, StoreError,
     Unchanged,
@@ -165,10 +165,8 @@ impl<F: Fixture> Walk<F> {
 
     fn some_request_to_enqueue(&mut self) -> EnqueueRequest {
         let text = self.dice.one_of(&INPUTS).copied().unwrap_or("1");
+        let name = self.dice.one_of(&TASKS).copied().unwrap_or("a");
         EnqueueRequest {
-            task: super::task(self.dice.one_of(&TASKS).unwrap_or(&"a")),
-            input: input(text),
-            run: self.scene.run_id(),
             kind: self.some_kind(),
             unchanged: match self.dice.below(6) {
                 0 => Unchanged::Skip,
@@ -177,10 +175,7 @@ impl<F: Fixture> Walk<F> {
             },
             guarded: self.perhaps_guarded(text),
             tick: self.dice.one_in(3).then(|| self.scene.event_id()),
-            check_key: None,
-            trace: None,
-            cause: None,
-            fails: None,
+            ..self.scene.request(name, text)
         }
     }
 

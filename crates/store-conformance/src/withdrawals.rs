@@ -8,24 +8,11 @@ use cts_core::{Digest, TaskSpec};
 
 use super::Fixture;
 use super::configurations::configuration;
-use super::scene::{LEASE, Scene, member, seconds, spec, task, withdrawn};
+use super::scene::{LEASE, Scene, disabled, member, other, seconds, spec, task, withdrawn};
 use cts_store::TaskChange;
 use cts_store::configured::RECONFIGURED;
 
 const HOUR: Duration = Duration::from_hours(1);
-
-fn other(name: &str) -> TaskSpec {
-    let mut other = spec(name);
-    other.definition.description = "another one".into();
-    other
-}
-
-fn disabled(name: &str) -> TaskSpec {
-    TaskSpec {
-        enabled: false,
-        ..spec(name)
-    }
-}
 
 fn edited(name: &str) -> TaskSpec {
     let mut edited = spec(name);
@@ -34,7 +21,7 @@ fn edited(name: &str) -> TaskSpec {
 }
 
 /// Its input has failed for good, and is to be tried again in a minute.
-async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
+pub(super) async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
     scene.queue(name, "1").await;
     for _ in 0..ATTEMPTS {
         let lease = scene.lease().await;
@@ -44,9 +31,11 @@ async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
     }
 }
 
-pub async fn a_file_withdraws_what_is_queued_of_what_it_declares_otherwise<F: Fixture>() {
-    let scene = Scene::<F>::new(&["changed", "disabled", "edited", "gone", "same"]).await;
-    for name in ["changed", "disabled", "edited", "gone", "same"] {
+/// Tasks whose inputs have failed for good, and what the file declares next.
+async fn redeclared<F: Fixture>() -> (Scene<F>, [TaskSpec; 4]) {
+    let names = ["changed", "disabled", "edited", "gone", "same"];
+    let scene = Scene::<F>::new(&names).await;
+    for name in names {
         exhaust(&scene, name).await;
     }
     let specs = [
@@ -55,6 +44,11 @@ pub async fn a_file_withdraws_what_is_queued_of_what_it_declares_otherwise<F: Fi
         edited("edited"),
         spec("same"),
     ];
+    (scene, specs)
+}
+
+pub async fn a_file_withdraws_what_is_queued_of_what_it_declares_otherwise<F: Fixture>() {
+    let (scene, specs) = redeclared::<F>().await;
     scene.configure(&specs).await;
     scene.advance(HOUR);
     let lease = scene.lease().await;
@@ -142,17 +136,7 @@ pub async fn a_file_refuses_what_was_asked_of_the_declaration_before<F: Fixture>
 }
 
 pub async fn failed_tasks_are_made_due_once_their_declaration_has_taken_effect<F: Fixture>() {
-    let names = ["changed", "disabled", "edited", "gone", "same"];
-    let scene = Scene::<F>::new(&names).await;
-    for name in names {
-        exhaust(&scene, name).await;
-    }
-    let specs = [
-        other("changed"),
-        disabled("disabled"),
-        edited("edited"),
-        spec("same"),
-    ];
+    let (scene, specs) = redeclared::<F>().await;
     let adopted = scene
         .store()
         .adopt_configuration(

@@ -11,14 +11,9 @@ use cts_store::{Heartbeat, WorkerRecord, WorkerState};
 /// Longer than anything here takes.
 const EVER: Duration = Duration::from_hours(365 * 24);
 
-async fn workers<F: Fixture>(scene: &Scene<F>, within: Duration) -> Vec<WorkerState> {
-    let workers = scene.store().workers(within).await;
-    workers.expect("workers can be listed")
-}
-
 /// The only worker.
 async fn only<F: Fixture>(scene: &Scene<F>) -> WorkerState {
-    let mut workers = workers(scene, EVER).await;
+    let mut workers = scene.workers(EVER).await;
     assert_eq!(workers.len(), 1, "{workers:?}");
     workers.remove(0)
 }
@@ -45,7 +40,7 @@ async fn known<F: Fixture>(scene: &Scene<F>, worker: &WorkerRecord) -> KnownRegi
 
 pub async fn a_beat_makes_a_worker_known<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    assert_eq!(workers(&scene, EVER).await, []);
+    assert_eq!(scene.workers(EVER).await, []);
     let run = scene.queue("a", "1").await;
     let worker = worker_record("w");
     assert!(!heartbeat(&scene, &worker).await);
@@ -122,7 +117,7 @@ pub async fn workers_are_listed_by_host_and_id_with_their_silence<F: Fixture>() 
         ("é", "0", 3),
     ];
     for within in 0..7 {
-        let listed = workers(&scene, seconds(within)).await;
+        let listed = scene.workers(seconds(within)).await;
         let listed: Vec<_> = listed
             .iter()
             .map(|state| {
@@ -194,7 +189,7 @@ pub async fn a_life_is_replaced_once_and_a_heartbeat_refutes_that_for_good<F: Fi
         replaced.expect("lives can be replaced");
     };
     let replaced = async || -> Vec<String> {
-        let listed = workers(&scene, EVER).await;
+        let listed = scene.workers(EVER).await;
         let replaced = listed.into_iter().filter(|state| state.replaced);
         replaced.map(|state| state.worker.id.to_string()).collect()
     };

@@ -4,7 +4,7 @@ use super::vocabulary::incomplete;
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, Occasion, RunKind, RunStatus};
 use cts_core::{Creation, RunId, TaskPhase};
 
-use super::{Scene, input, spec, task};
+use super::{Scene, enqueue_request, spec, task};
 use crate::Fixture;
 use cts_store::{
     Completed, Deletion, EnqueueRequest, Enqueued, Lease, NewTask, RunRequest, StoredTask,
@@ -174,17 +174,9 @@ impl<F: Fixture> Scene<F> {
     pub(crate) async fn request_of(&self, run: RunId, text: &str) -> EnqueueRequest {
         let request = self.find_request(run).await.expect("the request is there");
         EnqueueRequest {
-            task: request.task,
-            input: input(text),
-            run,
             kind: request.kind,
             unchanged: Unchanged::Run,
-            guarded: None,
-            tick: None,
-            check_key: None,
-            trace: None,
-            cause: None,
-            fails: None,
+            ..enqueue_request(request.task.as_str(), text, run)
         }
     }
 

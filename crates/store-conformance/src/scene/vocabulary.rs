@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{Plan, RunKinds};
+use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds};
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FileDefinition, FileSettings,
-    FrozenInput, Incarnation, OnDelete, ProviderId, Requirement, ServicesCondition, ServicesQuery,
-    ShrinkLimit, TaskDefinition, TaskName, TaskSpec, ViewId, WorkerId,
+    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, EventId, FileDefinition,
+    FileSettings, FrozenInput, Incarnation, OnDelete, ProviderId, Requirement, RunId,
+    ServicesCondition, ServicesQuery, ShrinkLimit, TaskDefinition, TaskName, TaskSpec, ViewId,
+    WorkerId,
 };
 
 use uuid::Uuid;
 
 use cts_store::{
-    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, Store, WorkerRecord,
+    Claim, Completion, EnqueueRequest, Guarded, Lease, LogLine, LogStream, Member, Refused,
+    RefusedCode, RunFilter, Store, Unchanged, WorkerRecord,
 };
 
 /// Time to live of the leases of a scene.
@@ -62,6 +64,55 @@ pub fn spec(name: &str) -> TaskSpec {
     }
 }
 
+/// Another declaration of the same name.
+pub(crate) fn other(name: &str) -> TaskSpec {
+    let mut other = spec(name);
+    other.definition.description = "another one".into();
+    other
+}
+
+pub(crate) fn disabled(name: &str) -> TaskSpec {
+    TaskSpec {
+        enabled: false,
+        ..spec(name)
+    }
+}
+
+/// A task that a deletion destroys.
+pub(crate) fn destroyed(name: &str) -> TaskSpec {
+    TaskSpec {
+        on_delete: OnDelete::Destroy,
+        ..spec(name)
+    }
+}
+
+/// A task without slow retries, so that a failed run leaves nothing in the queue.
+pub(crate) fn unretried(name: &str) -> TaskSpec {
+    let mut unretried = spec(name);
+    unretried.file_settings.retry_failed = false;
+    unretried
+}
+
+/// A task of the concurrency group [`GROUP`].
+pub(crate) fn grouped(name: &str) -> TaskSpec {
+    in_group(spec(name))
+}
+
+pub(crate) fn in_group(mut spec: TaskSpec) -> TaskSpec {
+    spec.file_settings.concurrency_group = Some(GROUP.to_owned());
+    spec
+}
+
+pub(crate) const GROUP: &str = "firewall of 'edge'";
+
+/// All runs.
+pub(crate) fn all_runs() -> RunFilter {
+    RunFilter {
+        limit: 100,
+        ..RunFilter::default()
+    }
+}
+
 /// The shrink limit `max_shrink` of a task, with this number of instances of each service.
 pub(crate) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
     let services = services.iter();
@@ -75,6 +126,46 @@ pub(crate) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
         counts: [(ViewId::new("health.service(web)"), services.collect())]
             .into_iter()
             .collect(),
+    }
+}
+
+/// A request to apply an input, as of an ordinary change.
+pub fn enqueue_request(name: &str, text: &str, run: RunId) -> EnqueueRequest {
+    EnqueueRequest {
+        task: task(name),
+        input: input(text),
+        run,
+        kind: RunKind::Apply,
+        unchanged: Unchanged::AsTaskSays,
+        guarded: None,
+        tick: None,
+        check_key: None,
+        trace: None,
+        cause: None,
+        fails: None,
+    }
+}
+
+/// The end of an attempt, without jitter and log lines, under these ids.
+pub fn completion_of(
+    lease: &Lease,
+    outcome: AttemptOutcome,
+    event: EventId,
+    retry_run: RunId,
+) -> Completion {
+    Completion {
+        run: lease.run,
+        holder: lease.holder.clone(),
+        epoch: lease.epoch,
+        outcome,
+        is_final: false,
+        early_failure: None,
+        event,
+        retry_run,
+        jitter: 0.0,
+        log: Vec::new(),
+        details: None,
+        state: None,
     }
 }
 

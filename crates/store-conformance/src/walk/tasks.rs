@@ -5,7 +5,7 @@ use cts_core::{Creation, OnDelete, RunId, TaskName, TaskSpec};
 
 use super::{INPUTS, TASKS, Walk};
 use crate::Fixture;
-use crate::scene::{guarded, input, spec, task};
+use crate::scene::{enqueue_request, guarded, spec, task};
 use cts_store::{
     Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, TaskChange, TaskError, Unchanged,
 };
@@ -140,17 +140,10 @@ impl<F: Fixture> Walk<F> {
         };
         let text = self.dice.one_of(&INPUTS).copied().unwrap_or("1");
         let request = EnqueueRequest {
-            task: known.task,
-            input: input(text),
-            run,
             kind: known.kind,
             unchanged: Unchanged::Run,
             guarded: self.perhaps_guarded(text),
-            tick: None,
-            check_key: None,
-            trace: None,
-            cause: None,
-            fails: None,
+            ..enqueue_request(known.task.as_str(), text, run)
         };
         let epoch = self.some_epoch();
         self.trace

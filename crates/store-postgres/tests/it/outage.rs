@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
-use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
+use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::{EventId, LeaderEpoch, RunId, WorkerId};
 use cts_store::{
     Claim, Completion, EnqueueRequest, ExpiredLeases, HeldLeases as _, Hint, Lease, LeaseError,
-    Store as _, StoreError, Unchanged,
+    Store as _, StoreError,
 };
 pub(crate) use cts_store_conformance::member;
-use cts_store_conformance::{input, spec, task};
+use cts_store_conformance::{completion_of, enqueue_request, spec};
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};
 use futures::StreamExt as _;
@@ -21,39 +21,17 @@ use crate::fixture::settings;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) fn claim(worker: &str) -> Claim {
-    Claim {
+    let mut claim = Claim {
         worker: WorkerId::new(worker),
-        request: String::new(),
-        capabilities: Capabilities {
-            engines: vec![Engine {
-                driver: "terraform".to_owned(),
-                version: "1.9.8".to_owned(),
-            }],
-            bundles: true,
-        },
-        kinds: RunKinds::ALL,
-        only_requested: false,
-        checks_settings: false,
-        names_previous_backend: false,
-        ends_remote_runs: false,
         time_to_live: Duration::from_mins(2),
-    }
+        ..cts_store_conformance::claim()
+    };
+    claim.capabilities.bundles = true;
+    claim
 }
 
 pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
-    EnqueueRequest {
-        task: task(name),
-        input: input(text),
-        run: RunId::from_uuid(Uuid::now_v7()),
-        kind: RunKind::Apply,
-        unchanged: Unchanged::AsTaskSays,
-        guarded: None,
-        tick: None,
-        check_key: None,
-        trace: None,
-        cause: None,
-        fails: None,
-    }
+    enqueue_request(name, text, RunId::from_uuid(Uuid::now_v7()))
 }
 
 pub(crate) fn expired_leases(most: usize) -> Vec<ExpiredLeases> {
@@ -66,20 +44,9 @@ pub(crate) fn expired_leases(most: usize) -> Vec<ExpiredLeases> {
 }
 
 pub(crate) fn applied(lease: &Lease) -> Completion {
-    Completion {
-        run: lease.run,
-        holder: lease.holder.clone(),
-        epoch: lease.epoch,
-        outcome: AttemptOutcome::Applied,
-        is_final: false,
-        early_failure: None,
-        event: EventId::from_uuid(Uuid::now_v7()),
-        retry_run: RunId::from_uuid(Uuid::now_v7()),
-        jitter: 0.0,
-        log: Vec::new(),
-        details: None,
-        state: None,
-    }
+    let (event, retry) = (Uuid::now_v7(), Uuid::now_v7());
+    let (event, retry) = (EventId::from_uuid(event), RunId::from_uuid(retry));
+    completion_of(lease, AttemptOutcome::Applied, event, retry)
 }
 
 pub(crate) async fn lead(store: &PostgresStore, id: &str) -> LeaderEpoch {

@@ -1,6 +1,5 @@
 //! Contents of the tables.
 
-use cts_core::TaskOrigin;
 use cts_core::runs::AttemptOutcome;
 use cts_store::{LeaseError, StoreError};
 use cts_store_conformance::{Scene, bytes_of, input, spec, stored_input, task};
@@ -34,35 +33,6 @@ async fn skips_are_counted() {
     scene.enqueue("a", "1").await;
     let skipped = scene.fixture().number("SELECT skipped FROM tasks").await;
     assert_eq!(skipped, 2);
-}
-
-#[tokio::test]
-async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names() {
-    let scene = Subject::new(&["x", "taken"]).await;
-    let run = scene.apply("taken", "1").await;
-    scene.apply("x", "1").await;
-    let tamper = "UPDATE tasks SET origin = 'api'";
-    scene.fixture().tamper(tamper).await;
-    scene
-        .configure(&[spec("b"), spec("taken"), spec("a")])
-        .await;
-    let tasks = scene.store().tasks().await.unwrap();
-    let told: Vec<_> = tasks
-        .iter()
-        .map(|stored| (stored.spec.name().as_str(), stored.origin))
-        .collect();
-    let expected = [
-        ("b", TaskOrigin::Config),
-        ("taken", TaskOrigin::Config),
-        ("a", TaskOrigin::Config),
-        ("x", TaskOrigin::Api),
-    ];
-    assert_eq!(told, expected);
-    assert_eq!(scene.state("taken").await.events[0].run_id, Some(run));
-    scene.configure(&[]).await;
-    let tasks = scene.store().tasks().await.unwrap();
-    assert_eq!(tasks.len(), 1);
-    assert_eq!(tasks[0].spec.name(), &task("x"));
 }
 
 #[tokio::test]

@@ -13,9 +13,11 @@ use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
     HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
     RemoteRunStore as _, Retention, RunFilter, SettingsChange, SettingsStore as _, Store as _,
-    TaskChange, Unchanged, WorkerStore as _,
+    TaskChange, WorkerStore as _,
 };
-use cts_store_conformance::{claim, input, member, spec, task, worker_record};
+use cts_store_conformance::{
+    claim, completion_of, enqueue_request, member, spec, task, worker_record,
+};
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
 
@@ -36,19 +38,7 @@ fn run_id() -> RunId {
 }
 
 fn request(task: &TaskName, text: &str) -> EnqueueRequest {
-    EnqueueRequest {
-        task: task.clone(),
-        input: input(text),
-        run: run_id(),
-        kind: RunKind::Apply,
-        unchanged: Unchanged::AsTaskSays,
-        guarded: None,
-        tick: None,
-        check_key: None,
-        trace: None,
-        cause: None,
-        fails: None,
-    }
+    enqueue_request(task.as_str(), text, run_id())
 }
 
 fn lines(number: usize) -> Vec<LogLine> {
@@ -60,19 +50,12 @@ fn lines(number: usize) -> Vec<LogLine> {
 }
 
 fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
+    let event = EventId::from_uuid(Uuid::now_v7());
     Completion {
-        run: lease.run,
-        holder: lease.holder.clone(),
-        epoch: lease.epoch,
-        outcome,
-        is_final: false,
-        early_failure: None,
-        event: EventId::from_uuid(Uuid::now_v7()),
-        retry_run: run_id(),
         jitter: 0.5,
         log: lines(3),
-        details: None,
         state: TerraformState::new("a-lineage", 8).ok(),
+        ..completion_of(lease, outcome, event, run_id())
     }
 }
 

@@ -2,10 +2,8 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, TaskStatus};
-use cts_store::{
-    EnqueueRequest, LeaderError, LeaseError, LogLine, LogStream, StoreError, TaskChange, Unchanged,
-};
-use cts_store_conformance::{Scene, claim, input, member, spec, task, worker_record};
+use cts_store::{LeaderError, LeaseError, LogLine, LogStream, StoreError, TaskChange};
+use cts_store_conformance::{Scene, claim, member, spec, task, worker_record};
 
 use crate::fixture::SqliteFixture;
 
@@ -19,13 +17,13 @@ async fn scene() -> Subject {
         stream: LogStream::Stdout,
         text: "x".to_owned(),
     };
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, vec![line])
-        .await;
-    appended.unwrap();
+    scene.append(&lease, vec![line]).await;
     scene.applied(&lease).await;
     scene
+}
+
+async fn tamper(scene: &Subject, statement: &str) {
+    scene.fixture().tamper(statement).await;
 }
 
 #[track_caller]
@@ -63,17 +61,13 @@ fn leader_store_error(error: LeaderError) -> StoreError {
 async fn reports_a_corrupt_task() {
     for spec in ["{}", "not json", "", "null"] {
         let scene = scene().await;
-        let tamper = format!("UPDATE tasks SET spec = '{spec}'");
-        scene.fixture().tamper(&tamper).await;
+        tamper(&scene, &format!("UPDATE tasks SET spec = '{spec}'")).await;
         let store = scene.store();
         assert_corrupt(store.tasks().await, ("tasks", "spec"), "a");
         assert_corrupt(store.task(&task("a")).await, ("tasks", "spec"), "a");
     }
     let scene = scene().await;
-    scene
-        .fixture()
-        .tamper("UPDATE tasks SET origin = 'moon'")
-        .await;
+    tamper(&scene, "UPDATE tasks SET origin = 'moon'").await;
     assert_corrupt(scene.store().tasks().await, ("tasks", "origin"), "a");
     let scene = self::scene().await;
     let fixture = scene.fixture();
@@ -104,8 +98,7 @@ async fn reports_a_corrupt_request() {
         };
         let store = scene.store();
         store.change_task(&task("a"), &asked).await.unwrap();
-        let tamper = format!("UPDATE run_requests SET {change}");
-        scene.fixture().tamper(&tamper).await;
+        tamper(&scene, &format!("UPDATE run_requests SET {change}")).await;
         let expected = ("run_requests", column);
         assert_corrupt(store.requests().await, expected, &run.to_string());
         assert_corrupt(store.request(run).await, expected, &run.to_string());
@@ -116,8 +109,11 @@ async fn reports_a_corrupt_request() {
 async fn reports_a_corrupt_state() {
     for config in ["{}", "not json"] {
         let scene = scene().await;
-        let tamper = format!("UPDATE tasks SET event_config = '{config}'");
-        scene.fixture().tamper(&tamper).await;
+        tamper(
+            &scene,
+            &format!("UPDATE tasks SET event_config = '{config}'"),
+        )
+        .await;
         let store = scene.store();
         let expected = ("tasks", "event_config");
         assert_corrupt(store.task_states(None).await, expected, "a");
@@ -129,10 +125,7 @@ async fn reports_a_corrupt_state() {
         assert_corrupt(store.task_state(&task("a")).await, expected, "a");
     }
     let scene = scene().await;
-    scene
-        .fixture()
-        .tamper("UPDATE tasks SET name = 'two words'")
-        .await;
+    tamper(&scene, "UPDATE tasks SET name = 'two words'").await;
     assert_corrupt(
         scene.store().task_states(None).await,
         ("tasks", "name"),
@@ -151,8 +144,7 @@ async fn reports_a_corrupt_event() {
     for (change, column) in changes {
         let scene = scene().await;
         let event = scene.state("a").await.events[0].id.to_string();
-        let tamper = format!("UPDATE events SET {change}");
-        scene.fixture().tamper(&tamper).await;
+        tamper(&scene, &format!("UPDATE events SET {change}")).await;
         let store = scene.store();
         assert_corrupt(store.task_states(None).await, ("events", column), &event);
         assert_corrupt(
@@ -190,8 +182,7 @@ async fn reports_a_corrupt_run() {
     for (change, column) in changes {
         let scene = scene().await;
         let run = scene.state("a").await.events[0].run_id.expect("the run");
-        let tamper = format!("UPDATE runs SET {change}");
-        scene.fixture().tamper(&tamper).await;
+        tamper(&scene, &format!("UPDATE runs SET {change}")).await;
         let read = scene.store().run(run).await;
         assert_corrupt(read, ("runs", column), &run.to_string());
     }
@@ -208,16 +199,16 @@ async fn reports_a_corrupt_queued_run() {
     for (change, column) in changes {
         let scene = scene().await;
         let run = scene.queue("a", "2").await;
-        let tamper = format!("UPDATE runs SET {change} WHERE status = 'queued'");
-        scene.fixture().tamper(&tamper).await;
+        tamper(
+            &scene,
+            &format!("UPDATE runs SET {change} WHERE status = 'queued'"),
+        )
+        .await;
         let lease = scene.store().acquire(&claim()).await;
         assert_corrupt(lease, ("runs", column), &run.to_string());
         let query = "SELECT count(*) FROM runs WHERE status = 'queued'";
-        assert_eq!(
-            scene.fixture().number(query).await,
-            1,
-            "nothing was committed"
-        );
+        let left = scene.fixture().number(query).await;
+        assert_eq!(left, 1, "nothing was committed");
     }
 }
 
@@ -236,8 +227,7 @@ async fn reports_a_corrupt_running_run() {
     for (table, change, column) in changes {
         let scene = scene().await;
         let lease = scene.leased("a", "2").await;
-        let tamper = format!("UPDATE {table} SET {change}");
-        scene.fixture().tamper(&tamper).await;
+        tamper(&scene, &format!("UPDATE {table} SET {change}")).await;
         let completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
         let completed = scene.store().complete(completion).await;
         let key = if table == "runs" {
@@ -247,11 +237,8 @@ async fn reports_a_corrupt_running_run() {
         };
         assert_corrupt(completed.map_err(store_error), (table, column), &key);
         let query = "SELECT count(*) FROM runs WHERE status = 'running'";
-        assert_eq!(
-            scene.fixture().number(query).await,
-            1,
-            "nothing was committed"
-        );
+        let left = scene.fixture().number(query).await;
+        assert_eq!(left, 1, "nothing was committed");
     }
 }
 
@@ -275,21 +262,8 @@ async fn reports_corrupt_rows_when_an_input_is_frozen() {
         let scene = scene().await;
         scene.leased("a", "2").await;
         scene.queue("a", "3").await;
-        let tamper = format!("UPDATE {table} SET {change}");
-        scene.fixture().tamper(&tamper).await;
-        let request = EnqueueRequest {
-            task: task("a"),
-            input: input("4"),
-            run: scene.run_id(),
-            kind: RunKind::Apply,
-            unchanged: Unchanged::AsTaskSays,
-            guarded: None,
-            tick: None,
-            check_key: None,
-            trace: None,
-            cause: None,
-            fails: None,
-        };
+        tamper(&scene, &format!("UPDATE {table} SET {change}")).await;
+        let request = scene.request("a", "4");
         let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
         assert_corrupt(enqueued.map_err(leader_store_error), (table, column), "a");
     }
@@ -299,10 +273,7 @@ async fn reports_corrupt_rows_when_an_input_is_frozen() {
 async fn reports_a_corrupt_log() {
     let scene = scene().await;
     let run = scene.state("a").await.events[0].run_id.expect("the run");
-    scene
-        .fixture()
-        .tamper("UPDATE log_lines SET stream = 'stdin'")
-        .await;
+    tamper(&scene, "UPDATE log_lines SET stream = 'stdin'").await;
     let log = scene.store().read_log(run, 0, 10).await;
     assert_corrupt(log, ("log_lines", "stream"), &run.to_string());
 }
@@ -310,10 +281,11 @@ async fn reports_a_corrupt_log() {
 #[tokio::test]
 async fn reports_a_corrupt_input() {
     let scene = scene().await;
-    scene
-        .fixture()
-        .tamper("UPDATE contents SET encoding = 'zstd', content = x'00ff'")
-        .await;
+    tamper(
+        &scene,
+        "UPDATE contents SET encoding = 'zstd', content = x'00ff'",
+    )
+    .await;
     let hash = Digest::of(b"1");
     let read = scene.store().contents(&[hash]).await;
     assert_corrupt(read, ("contents", "content"), &hash.to_string());
@@ -327,10 +299,7 @@ async fn reports_a_corrupt_input() {
 #[tokio::test]
 async fn reports_a_corrupt_leadership() {
     let scene = scene().await;
-    scene
-        .fixture()
-        .tamper("UPDATE leadership SET epoch = -7")
-        .await;
+    tamper(&scene, "UPDATE leadership SET epoch = -7").await;
     let time_to_live = std::time::Duration::from_secs(15);
     let lead = scene.store().lead(&member("a"), None, time_to_live).await;
     assert_corrupt(lead, ("leadership", "epoch"), "1");
@@ -348,12 +317,9 @@ async fn reports_a_corrupt_worker() {
     for (change, column) in changes {
         let scene = scene().await;
         let store = scene.store();
-        store
-            .record_heartbeat(&worker_record("w"), None)
-            .await
-            .unwrap();
-        let tamper = format!("UPDATE workers SET {change}");
-        scene.fixture().tamper(&tamper).await;
+        let noted = store.record_heartbeat(&worker_record("w"), None).await;
+        noted.unwrap();
+        tamper(&scene, &format!("UPDATE workers SET {change}")).await;
         let workers = store.workers(std::time::Duration::from_secs(1)).await;
         assert_corrupt(workers, ("workers", column), "w");
     }

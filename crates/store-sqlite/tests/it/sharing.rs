@@ -1,10 +1,9 @@
 //! Two stores on one file, and rows that the trait cannot make.
 
-use cts_core::TaskOrigin;
 use cts_core::callers::{AuditAction, AuditRecord, Caller};
 use cts_core::runs::RunStatus;
 use cts_store::{AccessStore as _, Store as _};
-use cts_store_conformance::{Scene, bytes_of, claim, input, spec, stored_input, task};
+use cts_store_conformance::{Scene, bytes_of, claim, input, stored_input};
 
 use crate::fixture::{BOOT, SqliteFixture};
 
@@ -84,41 +83,6 @@ async fn skips_are_counted() {
     scene.enqueue("a", "1").await;
     scene.enqueue("a", "1").await;
     assert_eq!(scene.fixture().number("SELECT skipped FROM tasks").await, 2);
-}
-
-#[tokio::test]
-async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names() {
-    let scene = Scene::<SqliteFixture>::new(&["x", "taken"]).await;
-    let run = scene.apply("taken", "1").await;
-    scene.apply("x", "1").await;
-    scene
-        .fixture()
-        .tamper("UPDATE tasks SET origin = 'api'")
-        .await;
-
-    scene
-        .configure(&[spec("b"), spec("taken"), spec("a")])
-        .await;
-
-    let tasks = scene.store().tasks().await.unwrap();
-    let told: Vec<_> = tasks
-        .iter()
-        .map(|stored| (stored.spec.name().as_str(), stored.origin))
-        .collect();
-    let expected = [
-        ("b", TaskOrigin::Config),
-        ("taken", TaskOrigin::Config),
-        ("a", TaskOrigin::Config),
-        ("x", TaskOrigin::Api),
-    ];
-    assert_eq!(told, expected);
-    assert_eq!(scene.state("taken").await.events[0].run_id, Some(run));
-    assert_eq!(scene.state("x").await.events.len(), 1);
-
-    scene.configure(&[]).await;
-    let tasks = scene.store().tasks().await.unwrap();
-    assert_eq!(tasks.len(), 1);
-    assert_eq!(tasks[0].spec.name(), &task("x"));
 }
 
 /// A file has one process, which needs no hints of others.

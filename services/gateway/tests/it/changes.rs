@@ -10,10 +10,8 @@ use cts_proto::task::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{REQUEST_ID, Stage};
+use crate::stage::{JSON, REQUEST_ID, Stage};
 use crate::tasks::{MemoryTasks, RequestedChange, three_tasks};
-
-const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
 /// Headers of a `PUT` that replaces the current task.
 const CURRENT: &[(&str, &str)] = &[("Content-Type", "application/json"), ("If-Match", "\"3\"")];
@@ -45,7 +43,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
         let row = format!("{method} {path} {body}: {answer:?}");
         assert_eq!(answer.status, status, "{row}");
         assert!(answer.is_open_to_all_origins(), "{row}");
-        let parsed: Value = serde_json::from_str(&answer.body).unwrap();
+        let parsed = answer.json();
         let code = parsed["error"]["code"].as_str().unwrap_or_default();
         let is_known = ErrorCode::ALL.iter().any(|known| known.as_str() == code);
         assert!(is_known, "{row}");
@@ -115,10 +113,7 @@ async fn an_inspection_shows_the_task_as_it_was_sent() {
     let stage = Stage::start(three_tasks()).await;
     let echo = async |members: Value| {
         let body = json!({"task": members}).to_string();
-        let answer = stage
-            .ask_with("POST", "/v1/tasks?run=inspect", JSON, body.as_bytes())
-            .await;
-        let answer: Value = serde_json::from_str(&answer.body).unwrap();
+        let (_, answer) = stage.json("POST", "/v1/tasks?run=inspect", &body).await;
         answer["task"].clone()
     };
     assert_eq!(
@@ -251,8 +246,7 @@ async fn a_workspace_is_shown_where_it_says_something() {
         ..tasks.tasks[2].clone()
     };
     let stage = Stage::start(tasks).await;
-    let answer = stage.ask("GET", "/v1/tasks/dns").await;
-    let answer: Value = serde_json::from_str(&answer.body).unwrap();
+    let (_, answer) = stage.json("GET", "/v1/tasks/dns", "").await;
     assert_eq!(answer["task"]["terraform_version"], "1.0.0");
     assert_eq!(
         answer["task"]["terraform_cloud_workspace"],
@@ -297,37 +291,22 @@ async fn blocked_task_is_shown_and_released() {
     );
 
     let stage = Stage::start(tasks).await;
-    let parsed = async |method: &str, path: &str| {
-        let answer = stage.ask_with(method, path, &[], b"").await;
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
-        (answer.status, body)
-    };
-    let (status, mut released) = parsed("POST", "/v1/tasks/edge-lb/release").await;
-    assert!(released["request_id"].take().is_string());
+    let (status, released) = stage.json("POST", path, "").await;
     let hold = json!({
         "since": "2026-02-03T10:15:30+01:00",
         "losses": [{"service": "web", "applied": 10, "now": 2}],
     });
     assert_eq!(status, 200);
-    assert_eq!(
-        released,
-        json!({"request_id": null, "released": true, "hold": hold})
-    );
-    let (_, statuses) = parsed("GET", "/v1/status/tasks").await;
+    assert_eq!(released, json!({"released": true, "hold": hold}));
+    let (_, statuses) = stage.json("GET", "/v1/status/tasks", "").await;
     assert_eq!(statuses["edge-lb"]["hold"], hold);
     assert_eq!(statuses["dns"].get("hold"), None);
 
-    let (status, mut nothing) = parsed("POST", "/v1/tasks/dns/release").await;
-    assert!(nothing["request_id"].take().is_string());
-    assert_eq!(
-        (status, nothing),
-        (200, json!({"request_id": null, "released": false}))
-    );
+    let nothing = stage.json("POST", "/v1/tasks/dns/release", "").await;
+    assert_eq!(nothing, (200, json!({"released": false})));
     for body in ["[]", "{\"seen\": 1}", "{"] {
-        let answer = stage
-            .ask_with("POST", "/v1/tasks/dns/release", &[], body.as_bytes())
-            .await;
-        assert_eq!(answer.status, 400, "{body}: {}", answer.body);
+        let (status, refused) = stage.json("POST", "/v1/tasks/dns/release", body).await;
+        assert_eq!(status, 400, "{body}: {refused}");
     }
 }
 
@@ -337,15 +316,9 @@ async fn known_state_is_shown_and_its_conflict_decided() {
     let stage = Stage::start(tasks.clone()).await;
     let ask = async |method: &str, name: &str, body: &str| {
         let path = format!("/v1/tasks/{name}/state");
-        let headers = [("Content-Type", "application/json")];
-        let answer = stage
-            .ask_with(method, &path, &headers, body.as_bytes())
-            .await;
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
-        (answer.status, body)
+        stage.json(method, &path, body).await
     };
-    let (status, mut known) = ask("GET", "edge-lb", "").await;
-    assert!(known["request_id"].take().is_string());
+    let (status, known) = ask("GET", "edge-lb", "").await;
     let place = |lineage: &str| {
         json!({
             "backend": "consul", "workspace": "edge-lb",
@@ -353,7 +326,6 @@ async fn known_state_is_shown_and_its_conflict_decided() {
         })
     };
     let expected = json!({
-        "request_id": null,
         "task": "edge-lb",
         "state": {
             "lineage": "a-lineage", "serial": 7, "moves": 1,

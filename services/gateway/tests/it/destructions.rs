@@ -3,30 +3,22 @@
 use cts_proto::task::v1::{DeletionMode, OnDelete};
 use serde_json::{Value, json};
 
-use crate::stage::{Answer, Stage};
+use crate::stage::Stage;
 use crate::tasks::{RequestedChange, three_tasks};
-
-const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
-
-async fn ask(stage: &Stage, method: &str, path: &str) -> (u16, Value) {
-    let answer: Answer = stage.ask_with(method, path, &[], b"").await;
-    (answer.status, serde_json::from_str(&answer.body).unwrap())
-}
 
 #[tokio::test]
 async fn plans_the_destruction_before_a_deletion() {
     let stage = Stage::start(three_tasks()).await;
     let plan = async |name: &str| {
         let path = format!("/v1/tasks/{name}/destroy-plan");
-        ask(&stage, "POST", &path).await
+        stage.json("POST", &path, "").await
     };
-    let (status, mut planned) = plan("dns").await;
-    assert!(planned["request_id"].take().is_string());
+    let (status, planned) = plan("dns").await;
     let text = "Plan: 0 to add, 0 to change, 2 to destroy.\n";
     let url = "https://tfe.example/run-1";
     let run = json!({"changes_present": true, "plan": text, "tfc_run_url": url});
     assert_eq!(status, 200);
-    assert_eq!(planned, json!({"request_id": null, "run": run}));
+    assert_eq!(planned, json!({"run": run}));
     let (status, nothing) = plan("fw-sync").await;
     assert_eq!(
         (status, &nothing["run"]["changes_present"]),
@@ -56,7 +48,9 @@ async fn a_deletion_does_what_the_task_says_or_retains() {
         ("?run=inspect", DeletionMode::AsDeclared),
         ("?on_delete=retain", DeletionMode::Retain),
     ] {
-        let (status, _) = ask(&stage, "DELETE", &format!("/v1/tasks/dns{query}")).await;
+        let (status, _) = stage
+            .json("DELETE", &format!("/v1/tasks/dns{query}"), "")
+            .await;
         assert_eq!(status, 202, "{query}");
         let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
         let [RequestedChange::Delete(deletion)] = &asked[..] else {
@@ -65,7 +59,9 @@ async fn a_deletion_does_what_the_task_says_or_retains() {
         assert_eq!(deletion.mode(), expected, "{query}");
     }
     for query in ["on_delete=destroy", "on_delete", "on_delete=Retain"] {
-        let (status, refused) = ask(&stage, "DELETE", &format!("/v1/tasks/dns?{query}")).await;
+        let (status, refused) = stage
+            .json("DELETE", &format!("/v1/tasks/dns?{query}"), "")
+            .await;
         assert_eq!(status, 400, "{refused}");
     }
     assert_eq!(*tasks.changes.lock().unwrap(), []);
@@ -77,9 +73,9 @@ async fn deletion_mode_of_a_task_is_sent_and_shown() {
     tasks.tasks[0].on_delete = OnDelete::Destroy.into();
     let shown = tasks.tasks[0].name.clone();
     let stage = Stage::start(tasks.clone()).await;
-    let (_, answer) = ask(&stage, "GET", &format!("/v1/tasks/{shown}")).await;
+    let (_, answer) = stage.json("GET", &format!("/v1/tasks/{shown}"), "").await;
     assert_eq!(answer["task"]["on_delete"], "destroy");
-    let (_, answer) = ask(&stage, "GET", "/v1/tasks/dns").await;
+    let (_, answer) = stage.json("GET", "/v1/tasks/dns", "").await;
     assert_eq!(answer["task"].get("on_delete"), None);
 
     let task = |on_delete: Value| {
@@ -89,10 +85,7 @@ async fn deletion_mode_of_a_task_is_sent_and_shown() {
         }})
         .to_string()
     };
-    let create = async |body: String| {
-        let answer = stage.ask_with("POST", "/v1/tasks", JSON, body.as_bytes());
-        answer.await.status
-    };
+    let create = async |body: String| stage.json("POST", "/v1/tasks", &body).await.0;
     assert_eq!(create(task(json!("destroy"))).await, 201);
     let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
     let [RequestedChange::Create(creation)] = &asked[..] else {

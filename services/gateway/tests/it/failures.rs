@@ -47,17 +47,26 @@ async fn a_scheduler_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_scheduler_that_cannot_answer_for_the_moment() {
-    for failure in [
-        Status::unavailable("the database is away"),
-        Status::deadline_exceeded("the database is slow"),
+async fn a_scheduler_that_cannot_answer() {
+    let (away, internal) = (
+        "no scheduler is available",
+        "the request failed because of an internal error",
+    );
+    for (failure, status, message) in [
+        (Status::unavailable("the database is away"), 503, away),
+        (Status::deadline_exceeded("the database is slow"), 503, away),
+        (
+            Status::internal("database at 10.0.0.7 said no"),
+            500,
+            internal,
+        ),
     ] {
         let tasks = MemoryTasks {
             failure: Some(failure),
             ..three_tasks()
         };
         let stage = Stage::start(tasks).await;
-        check(&stage, 503, "no scheduler is available").await;
+        check(&stage, status, message).await;
     }
 }
 
@@ -115,21 +124,6 @@ async fn another_replica_is_asked_once() {
 #[tokio::test]
 async fn a_scheduler_that_dies_while_it_is_asked() {
     Stage::when_the_scheduler_dies(async |stage| stage.ask("GET", "/v1/tasks/dns").await).await;
-}
-
-#[tokio::test]
-async fn a_scheduler_that_fails() {
-    let tasks = MemoryTasks {
-        failure: Some(Status::internal("database at 10.0.0.7 said no")),
-        ..three_tasks()
-    };
-    let stage = Stage::start(tasks).await;
-    check(
-        &stage,
-        500,
-        "the request failed because of an internal error",
-    )
-    .await;
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use crate::stage::{Answer, FrozenTime, Scene, Stage};
 const NO_LEADER: &str = "{\"error\":{\"message\":\"CTS is not healthy: no scheduler is available\",\"code\":\"not-healthy\"}}\n";
 const BROKEN: &str = "{\"error\":{\"message\":\"CTS is not healthy: the scheduler failed because of \
                       an internal error\",\"code\":\"not-healthy\"}}\n";
+const UNWRITABLE: &str = "{\"error\":{\"message\":\"CTS is not healthy: its database takes no writes\",\"code\":\"not-healthy\"}}\n";
 
 async fn stage(cluster: &MemoryCluster) -> Stage {
     Stage::set(Scene {
@@ -44,24 +45,25 @@ async fn unhealthy_while_none_does() {
     assert_eq!(answer.header("Content-Type"), Some("application/json"));
     assert!(answer.is_open_to_all_origins());
 
-    for (failure, body) in [
-        (Status::unavailable("the database is away"), NO_LEADER),
-        (Status::internal("database at 10.0.0.7 said no"), BROKEN),
-    ] {
-        let stage = stage(&MemoryCluster::failing(failure)).await;
-        assert_eq!(health(&stage).await, (503, body.to_owned()));
-    }
-}
-
-#[tokio::test]
-async fn unhealthy_while_the_scheduler_says_why_it_cannot_work() {
-    let cluster = MemoryCluster::new(GetClusterResponse {
+    let unwritable = MemoryCluster::new(GetClusterResponse {
         unhealthy: "its database takes no writes".to_owned(),
         ..GetClusterResponse::default()
     });
-    let stage = stage(&cluster).await;
-    let body = "{\"error\":{\"message\":\"CTS is not healthy: its database takes no writes\",\"code\":\"not-healthy\"}}\n";
-    assert_eq!(health(&stage).await, (503, body.to_owned()));
+    let failing = MemoryCluster::failing;
+    for (cluster, body) in [
+        (
+            failing(Status::unavailable("the database is away")),
+            NO_LEADER,
+        ),
+        (
+            failing(Status::internal("database at 10.0.0.7 said no")),
+            BROKEN,
+        ),
+        (unwritable, UNWRITABLE),
+    ] {
+        let stage = stage(&cluster).await;
+        assert_eq!(health(&stage).await, (503, body.to_owned()));
+    }
 }
 
 #[tokio::test]

@@ -1,16 +1,13 @@
-//! `GET /v1/overview`, `GET /v1/overview/tasks` and `POST /v1/workers/{id}/drain`.
+//! `GET /v1/overview/tasks` and `POST /v1/workers/{id}/drain`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cts_proto::cluster::v1::{GetOverviewResponse, OverviewMember, Problem};
 use cts_proto::task::v1::{CurrentState, CurrentStateName, ListCurrentStatesResponse, NamedState};
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::cluster::MemoryCluster;
-use crate::stage::{REQUEST_ID, Scene, Stage};
+use crate::stage::{Scene, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
 
 fn blind() -> CurrentState {
@@ -23,42 +20,6 @@ fn blind() -> CurrentState {
         text: "cannot reach consul".into(),
         ..CurrentState::default()
     }
-}
-
-#[tokio::test]
-async fn an_overview_has_its_problems_first() {
-    let overview = GetOverviewResponse {
-        problems: vec![Problem {
-            task_name: "edge".into(),
-            state: Some(blind()),
-            text: "cannot reach consul".into(),
-        }],
-        members: vec![OverviewMember {
-            id: "cts-a".into(),
-            healthy: true,
-            leader: true,
-            silent_for: None,
-        }],
-        tasks: BTreeMap::from([("blind".to_owned(), 1)]),
-        ..GetOverviewResponse::default()
-    };
-    let stage = Stage::set(Scene {
-        cluster: MemoryCluster::default().overviewed(overview),
-        ..Scene::default()
-    })
-    .await;
-    let answer = stage.ask("GET", "/v1/overview").await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(
-        answer.body,
-        format!(
-            "{{\"request_id\":\"{REQUEST_ID}\",\"problems\":[{{\"task_name\":\"edge\",\
-             \"state\":{{\"name\":\"blind\",\"since\":\"2026-02-03T10:15:30+01:00\",\
-             \"text\":\"cannot reach consul\"}},\"text\":\"cannot reach consul\"}}],\
-             \"more_problems\":0,\"members\":[{{\"id\":\"cts-a\",\"healthy\":true,\"leader\":true,\
-             \"silent_for_seconds\":0}}],\"workers\":[],\"tasks\":{{\"blind\":1}},\"watchers\":[]}}\n"
-        )
-    );
 }
 
 #[tokio::test]
@@ -85,7 +46,7 @@ async fn tasks_have_the_states_that_their_scheduler_sends() {
     let stage = Stage::set(scene).await;
     let answer = stage.ask("GET", "/v1/overview/tasks").await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    let body = answer.json();
     let states = body["tasks"].as_array().unwrap();
     assert_eq!(states.len(), 3, "{body}");
     let edge = states.iter().find(|state| state["name"] == "edge-lb");
@@ -121,7 +82,7 @@ fn states(
 async fn listed(stage: &Stage) -> Vec<(String, String)> {
     let answer = stage.ask("GET", "/v1/overview/tasks").await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    let body = answer.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let tasks = body["tasks"].as_array().unwrap().iter();
     let tasks = tasks.map(|task| (text(&task["name"]), text(&task["state"]["text"])));
@@ -140,11 +101,7 @@ async fn reads_only_changed_states_from_each_of_two_schedulers() {
     ];
     tasks.current.answers.lock().unwrap().extend(answers);
     let asked = Arc::clone(&tasks.current.asked);
-    let stage = Stage::set(Scene {
-        tasks,
-        ..Scene::default()
-    })
-    .await;
+    let stage = Stage::start(tasks).await;
     let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let mut seen = Vec::new();
     while asked.lock().unwrap().len() < 6 {
@@ -182,11 +139,7 @@ async fn callers_who_come_together_share_one_call() {
     tasks.current.answers.lock().unwrap().push_back(answer);
     let (gate, arrivals) = (Arc::clone(&tasks.gate), Arc::clone(&tasks.arrivals));
     let asked = Arc::clone(&tasks.current.asked);
-    let stage = Stage::set(Scene {
-        tasks,
-        ..Scene::default()
-    })
-    .await;
+    let stage = Stage::start(tasks).await;
     let all = join_all((0..10).map(|_| listed(&stage)));
     let open = async {
         arrivals.acquire().await.unwrap().forget();

@@ -2,20 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, AwaitCancelRequest, AwaitCancelResponse,
-    CancelRunRequest, CancelRunResponse, CompleteRunRequest, CompleteRunResponse, Diagnostic,
-    DiagnosticSeverity, FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest,
-    GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRemoteRunsRequest,
-    GetRemoteRunsResponse, GetRunInputRequest, GetRunInputResponse, GetRunRequest, GetRunResponse,
-    ListLostLeasesRequest, ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes,
-    Planned, RecordRemoteRunRequest, RecordRemoteRunResponse, RecordStateRequest,
-    RecordStateResponse, RemoteConfiguration, RemoteRun, RemoteWorkspace, RenewRunRequest,
-    RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts, ResumeRunRequest,
-    ResumeRunResponse, Run, RunDetails, RunKind, RunOutput, RunStatus, SuspendRunRequest,
-    SuspendRunResponse,
+    CancelRunRequest, CancelRunResponse, CompleteRunRequest, CompleteRunResponse,
+    FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest, GetInputContentsResponse,
+    GetQueueRequest, GetQueueResponse, GetRemoteRunsRequest, GetRemoteRunsResponse,
+    GetRunInputRequest, GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
+    ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, Planned, RecordRemoteRunRequest,
+    RecordRemoteRunResponse, RecordStateRequest, RecordStateResponse, RenewRunRequest,
+    RenewRunResponse, ResumeRunRequest, ResumeRunResponse, Run, RunKind, RunStatus,
+    SuspendRunRequest, SuspendRunResponse,
 };
 use cts_testkit::refused_calls;
 use tokio::sync::mpsc;
@@ -48,7 +45,7 @@ pub(crate) struct MemoryRuns {
 pub(crate) type Follower = (String, mpsc::Sender<Result<FollowRunsResponse, Status>>);
 
 /// A plan that has succeeded.
-pub(crate) fn planned_run() -> Run {
+fn planned_run() -> Run {
     let at = |seconds: i64| {
         Some(prost_types::Timestamp {
             seconds: 1_770_110_130 + seconds,
@@ -62,7 +59,6 @@ pub(crate) fn planned_run() -> Run {
         no_retry: true,
         status: RunStatus::Succeeded.into(),
         attempts: 1,
-        error: String::new(),
         plan: Some(Planned {
             text: "Plan: 1 to add\n".to_owned(),
             changes_present: true,
@@ -71,104 +67,7 @@ pub(crate) fn planned_run() -> Run {
         queued_at: at(0),
         started_at: at(1),
         finished_at: at(2),
-        waiting_for: String::new(),
-        remote_run: Some(remote_run()),
-        details: Some(details()),
-        requested_by: String::new(),
-        worker_id: String::new(),
-        cause: Vec::new(),
-        attempt_records: Vec::new(),
-        phase: 0,
-        phase_since: None,
-        triggered_at: None,
-        blocked_since: None,
-    }
-}
-
-/// A remote run, with every member set.
-fn remote_run() -> RemoteRun {
-    RemoteRun {
-        id: "run-1".to_owned(),
-        url: "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1".to_owned(),
-        status: "planning".to_owned(),
-        waiting_for: "2 other runs".to_owned(),
-        ended: false,
-        given_up: false,
-        abandoned: false,
-        verified_moves: None,
-        number: 1,
-        workspace: Some(RemoteWorkspace {
-            hostname: "tfe.example.com".to_owned(),
-            organization: "network".to_owned(),
-            name: "cts-dns".to_owned(),
-            id: "ws-1".to_owned(),
-            project: "prj-1".to_owned(),
-        }),
-        configuration: Some(RemoteConfiguration {
-            id: "cv-1".to_owned(),
-            digest: "0".repeat(64),
-        }),
-    }
-}
-
-/// Results of a plan, with every member set.
-fn details() -> RunDetails {
-    let time = |millis: i32| {
-        Some(prost_types::Duration {
-            seconds: 1,
-            nanos: millis * 1_000_000,
-        })
-    };
-    RunDetails {
-        resources: Some(ResourceCounts {
-            added: 1,
-            changed: 2,
-            destroyed: 3,
-            imported: 4,
-        }),
-        phases: Some(PhaseTimes {
-            queue: time(0),
-            render: time(1),
-            init: time(2),
-            validate: None,
-            plan: time(4),
-            apply: None,
-        }),
-        changes: vec![
-            ResourceChange {
-                address: "module.dns.a.b[\"c\"]".to_owned(),
-                action: ResourceAction::Replace.into(),
-            },
-            ResourceChange {
-                address: "a.b".to_owned(),
-                action: 77,
-            },
-        ],
-        more_changes: 5,
-        diagnostics: vec![Diagnostic {
-            severity: DiagnosticSeverity::Warning.into(),
-            summary: "Deprecated".to_owned(),
-            detail: "It goes.".to_owned(),
-            address: "a.b".to_owned(),
-            file: "main.tf".to_owned(),
-            line: 7,
-            snippet: "  7: code".to_owned(),
-        }],
-        more_diagnostics: 0,
-        outputs: vec![
-            output("address", Value::Json("{\"port\":80}".to_owned())),
-            output("token", Value::Sensitive(true)),
-            output("book", Value::TooLong(true)),
-        ],
-        remote_url: "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1".to_owned(),
-        error_code: "terraform-failed".into(),
-    }
-}
-
-fn output(name: &str, value: Value) -> RunOutput {
-    RunOutput {
-        name: name.to_owned(),
-        value: Some(value),
+        ..Run::default()
     }
 }
 
@@ -182,7 +81,6 @@ pub(crate) fn queued_run() -> Run {
         plan: None,
         started_at: None,
         finished_at: None,
-        details: None,
         ..planned_run()
     }
 }

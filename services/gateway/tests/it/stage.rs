@@ -25,6 +25,7 @@ use cts_rpc::{Endpoints, Peers, memory_transport};
 use cts_telemetry::Signals;
 use cts_tls::ServerTls;
 use ipnet::IpNet;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
@@ -47,6 +48,8 @@ const BEFORE_THE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The id of every request: all bits are free, so it need not look like a version 4.
 pub(crate) const REQUEST_ID: &str = "5f0c2a52-64bb-01c0-3d2e-0c61c6f1a9ee";
+
+pub(crate) const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
 /// A running gateway; all of it ends with the value.
 pub(crate) struct Stage {
@@ -260,6 +263,14 @@ impl Stage {
         answer
     }
 
+    /// Sends one request with a body in JSON; returns the status and the body without the id of the request.
+    pub(crate) async fn json(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let answer = self.ask_with(method, path, JSON, body.as_bytes()).await;
+        let mut body = answer.json();
+        body.as_object_mut().unwrap().remove("request_id");
+        (answer.status, body)
+    }
+
     /// Sends `text` and reads until the gateway closes the connection.
     pub(crate) async fn send(&self, text: &str) -> Answer {
         self.send_bytes(text.as_bytes()).await
@@ -341,6 +352,10 @@ impl Answer {
                 .collect(),
             body: body.to_owned(),
         }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
     }
 
     /// The value of a header that may be there once.

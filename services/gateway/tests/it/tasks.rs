@@ -281,7 +281,6 @@ pub(crate) fn three_tasks() -> MemoryTasks {
 
 fn edge_lb() -> Task {
     Task {
-        module_inputs: Vec::new(),
         name: "edge-lb".into(),
         description: "keeps <the> pool & more current".into(),
         enabled: true,
@@ -290,13 +289,13 @@ fn edge_lb() -> Task {
         providers: vec!["bigip.east".into()],
         condition: Some(Condition {
             kind: Some(condition::Kind::Services(ServicesCondition {
-                regexp: None,
                 names: vec!["api".into(), "web".into()],
                 datacenter: "dc1".into(),
                 namespace: "ns".into(),
                 filter: "Service.Port > 80".into(),
                 cts_user_defined_meta: BTreeMap::from([("team".into(), "edge".into())]),
                 use_as_module_input: true,
+                ..ServicesCondition::default()
             })),
         }),
         variables: BTreeMap::from([
@@ -326,17 +325,12 @@ fn fw_sync() -> Task {
         module: "./fw".into(),
         condition: Some(Condition {
             kind: Some(condition::Kind::Services(ServicesCondition {
-                regexp: None,
                 names: vec!["web".into()],
                 ..ServicesCondition::default()
             })),
         }),
         lists_services: true,
-        buffer_period: Some(BufferPeriod {
-            enabled: None,
-            min: None,
-            max: None,
-        }),
+        buffer_period: Some(BufferPeriod::default()),
         ..Task::default()
     }
 }
@@ -354,13 +348,10 @@ fn dns() -> Task {
 
 fn state(name: &str, status: TaskStatus, enabled: bool, provider: &str, events: u32) -> TaskState {
     TaskState {
-        hold: None,
-        check_error: String::new(),
         task_name: name.into(),
         status: status.into(),
         enabled,
         providers: vec![provider.into()],
-        services: Vec::new(),
         event_count: events,
         events: (0..events)
             .map(|age| {
@@ -372,6 +363,7 @@ fn state(name: &str, status: TaskStatus, enabled: bool, provider: &str, events: 
                 )
             })
             .collect(),
+        ..TaskState::default()
     }
 }
 
@@ -392,11 +384,7 @@ fn event(name: &str, provider: &str, age: i64, is_errored: bool) -> Event {
         end_time: time(12, if age == 0 { 500_000_000 } else { 0 }),
         error: failed.then(|| "could not apply: exit status 1\n-> \"x\"".into()),
         providers: vec![provider.into()],
-        services: Vec::new(),
         source: "/srv/modules/edge".into(),
-        resources: None,
-        remote_url: String::new(),
-        requested_by: String::new(),
-        cause: Vec::new(),
+        ..Event::default()
     }
 }

@@ -36,6 +36,23 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+/// An ordinary change.
+const CHANGE: EnqueueReason = EnqueueReason::Change {
+    first: false,
+    tick: false,
+};
+
+/// The first pass over a task.
+const FIRST: EnqueueReason = EnqueueReason::Change {
+    first: true,
+    tick: false,
+};
+
+/// The planner observes the instances of a service.
+fn sees(planner: &mut Planner, service: &str, delta: ViewDelta, now: Duration) {
+    planner.observe(&id(service), delta, now).unwrap();
+}
+
 fn names(due: &[DueTask]) -> Vec<&str> {
     due.iter()
         .map(|task| task.definition.name.as_str())
@@ -57,13 +74,19 @@ fn a_task_waits_until_each_of_its_views_has_a_snapshot() {
     let task = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
     let mut planner = Planner::new([&task]);
     assert_eq!(planner.views().len(), 2);
-    planner
-        .observe(&id("web"), full(1, [instance("web", "w", 1)]), at(1))
-        .unwrap();
+    sees(
+        &mut planner,
+        "web",
+        full(1, [instance("web", "w", 1)]),
+        at(1),
+    );
     assert_eq!(planner.next_due(), None);
-    planner
-        .observe(&id("api"), full(1, [instance("api", "a", 2)]), at(2))
-        .unwrap();
+    sees(
+        &mut planner,
+        "api",
+        full(1, [instance("api", "a", 2)]),
+        at(2),
+    );
     let due = planner.take_due(at(2)).tasks;
     let services = services(&due[0]);
     let ids: Vec<_> = services
@@ -77,17 +100,20 @@ fn a_task_waits_until_each_of_its_views_has_a_snapshot() {
 fn later_changes_are_buffered_and_equal_snapshots_are_none() {
     let task = task("t", &["web"], BufferPeriod::BUILT_IN);
     let mut planner = Planner::new([&task]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     assert_eq!(names(&planner.take_due(at(0)).tasks), ["t"]);
-    planner.observe(&id("web"), full(9, []), at(1)).unwrap();
+    sees(&mut planner, "web", full(9, []), at(1));
     assert_eq!(
         planner.next_due(),
         None,
         "a watcher that starts afresh is no change"
     );
-    planner
-        .observe(&id("web"), full(10, [instance("web", "w", 1)]), at(2))
-        .unwrap();
+    sees(
+        &mut planner,
+        "web",
+        full(10, [instance("web", "w", 1)]),
+        at(2),
+    );
     assert_eq!(planner.next_due(), Some(at(7)));
     assert!(planner.take_due(at(6)).tasks.is_empty());
     assert_eq!(services(&planner.take_due(at(7)).tasks[0]).len(), 1);
@@ -97,7 +123,7 @@ fn later_changes_are_buffered_and_equal_snapshots_are_none() {
 fn a_due_task_comes_with_the_spans_of_its_changes_and_the_time_of_the_first() {
     let task = task("t", &["web"], BufferPeriod::BUILT_IN);
     let mut planner = Planner::new([&task]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     let first = planner.take_due(at(0)).tasks.remove(0);
     assert_eq!(first.cause, Some(Cause::since(at(0))));
     let spans = [1, 2].map(|number| TraceContext {
@@ -112,7 +138,7 @@ fn a_due_task_comes_with_the_spans_of_its_changes_and_the_time_of_the_first() {
                 [instance("web", "w", i64::try_from(seconds).unwrap())],
             )
         };
-        planner.observe(&id("web"), delta, at(seconds)).unwrap();
+        sees(&mut planner, "web", delta, at(seconds));
     }
     let due = planner.take_due(at(30)).tasks.remove(0);
     let cause = due.cause.unwrap();
@@ -124,27 +150,14 @@ fn one_view_serves_all_its_tasks() {
     let tasks = ["a", "b"].map(|name| task(name, &["web"], BufferPeriod::DISABLED));
     let mut planner = Planner::new(&tasks);
     assert_eq!(planner.views().len(), 1);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     assert_eq!(names(&planner.take_due(at(0)).tasks), ["a", "b"]);
-}
-
-#[test]
-fn a_delta_that_builds_on_something_else_is_refused() {
-    let mut planner = Planner::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
-    let delta = ViewDelta {
-        base: Some(3),
-        revision: 4,
-        upserts: vec![],
-        removals: vec![],
-        trace: None,
-    };
-    assert!(planner.observe(&id("web"), delta, at(0)).is_err());
 }
 
 #[test]
 fn a_postponed_task_is_due_again_and_not_before() {
     let mut planner = Planner::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     let due = planner.take_due(at(0)).tasks;
     planner.postpone(&due[0].definition.name, at(0), at(5));
     assert_eq!(planner.next_due(), Some(at(5)));

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Request};
 
-use crate::faulty_store::{Fault, FaultyStore};
+use crate::faulty_store::Fault;
 use crate::setup::{Setup, member, store_in};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -137,10 +137,8 @@ async fn values_of_variables_are_in_no_record() {
 
 #[tokio::test]
 async fn a_change_that_cannot_be_recorded_is_not_made() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = FaultyStore::over(store_in(directory.path()).await);
     let options = Options::alone(vec![crate::setup::task("web")], member());
-    let setup = Setup::over(Arc::clone(&store), options).await;
+    let (setup, store) = Setup::faulty(options).await;
     store.fail("change_task", &[Fault::Refused]);
     let refused = setup.tasks.clone().update_task(by_ci(disable("web"))).await;
     refused.unwrap_err();

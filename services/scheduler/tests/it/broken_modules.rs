@@ -14,7 +14,7 @@ use cts_rpc::convert;
 use cts_scheduler::{Mode, Options};
 use tonic::Code;
 
-use crate::calls::{declared, refused};
+use crate::calls::{declared, destroyed, refused};
 use crate::setup::{NO_MODULE, Setup, WORKER, instance, member, task, terraform};
 use crate::site::Site;
 
@@ -48,19 +48,10 @@ impl Site {
     }
 }
 
-async fn state(setup: &Setup, name: &str) -> proto::TaskState {
-    let request = proto::GetTaskStateRequest {
-        name: name.into(),
-        include_events: true,
-    };
-    let state = setup.tasks.clone().get_task_state(request).await.unwrap();
-    state.into_inner().state.unwrap()
-}
-
 /// Waits until the task has `count` events, and returns the errors of the events, newest first.
 async fn errors(setup: &Setup, name: &str, count: usize) -> Vec<String> {
     let events = setup.until(async |setup| {
-        let events = state(setup, name).await.events;
+        let events = setup.state(name).await.events;
         (events.len() == count).then_some(events)
     });
     let events = events.await.into_iter();
@@ -77,7 +68,7 @@ async fn each_trigger_is_a_failed_event_until_the_module_is_mended_and_other_tas
         .await;
     setup.nothing_runs().await;
     assert_eq!(
-        state(&setup, "broken").await.event_count,
+        setup.state("broken").await.event_count,
         0,
         "its views come first"
     );
@@ -88,12 +79,7 @@ async fn each_trigger_is_a_failed_event_until_the_module_is_mended_and_other_tas
     setup.applied(&lease).await;
     assert_eq!(errors(&setup, "broken", 1).await, [NO_MODULE]);
     setup.nothing_runs().await;
-    let explained = proto::ExplainTaskRequest {
-        name: "broken".into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let explained = setup.tasks.clone().explain_task(explained).await.unwrap();
-    let explanation = explained.into_inner().explanation.unwrap();
+    let explanation = setup.explained("broken").await;
     let obstacle = &explanation.obstacles[0];
     assert_eq!(obstacle.kind(), proto::ObstacleKind::ModuleUnusable);
     assert!(obstacle.text.contains(NO_MODULE), "{}", obstacle.text);
@@ -120,7 +106,7 @@ async fn each_trigger_is_a_failed_event_until_the_module_is_mended_and_other_tas
     }
     leased.sort();
     assert_eq!(leased, ["broken", "sound"]);
-    let events = state(&setup, "broken").await.events;
+    let events = setup.state("broken").await.events;
     assert!(events[0].success, "{events:?}");
 }
 
@@ -152,7 +138,7 @@ async fn requests_fail_or_find_the_mended_module() {
         setup.applied(&lease).await;
     });
     updated.unwrap();
-    assert!(state(&setup, "t").await.events[0].success);
+    assert!(setup.state("t").await.events[0].success);
     // The requested run is that of the mended module, too.
     setup.nothing_runs().await;
 }
@@ -218,7 +204,7 @@ async fn a_pass_ends_with_the_failure_and_a_disabled_task_with_a_failed_check() 
         (RunStatus::Failed, NO_MODULE)
     );
     assert!(setup.checks.run(false).await);
-    assert_eq!(state(&setup, "off").await.check_error, NO_MODULE);
+    assert_eq!(setup.state("off").await.check_error, NO_MODULE);
     setup.nothing_runs().await;
 }
 
@@ -241,17 +227,17 @@ async fn another_leader_reads_the_module_before_a_run_fails() {
 async fn a_task_goes_whether_its_module_can_be_used_or_not() {
     let site = Site::new().await;
     site.mend();
-    let destroyed = |spec: TaskSpec| TaskSpec {
+    let to_destroy = |spec: TaskSpec| TaskSpec {
         on_delete: OnDelete::Destroy,
         ..spec
     };
-    let setup = site.start_alone(vec![destroyed(site.sound("t"))]).await;
+    let setup = site.start_alone(vec![to_destroy(site.sound("t"))]).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.does(RunKind::Apply, crate::calls::applied()).await;
     drop(setup);
 
     fs::remove_dir_all(site.module()).unwrap();
-    let tasks = vec![destroyed(site.broken("t")), site.broken("never")];
+    let tasks = vec![to_destroy(site.broken("t")), site.broken("never")];
     let setup = site.start_alone(tasks).await;
     setup.delete("never").await.unwrap();
     setup.gone("never").await;
@@ -259,9 +245,6 @@ async fn a_task_goes_whether_its_module_can_be_used_or_not() {
     setup.delete_in("t", mode).await.unwrap();
     let lease = setup.acquired().await;
     assert_eq!(lease.kind(), RunKind::Destroy, "the applied module is used");
-    let outcome = cts_proto::run::v1::complete_run_request::Outcome::Destroyed(
-        cts_proto::run::v1::Destroyed {},
-    );
-    setup.complete(&lease, outcome).await.unwrap();
+    setup.complete(&lease, destroyed()).await.unwrap();
     setup.gone("t").await;
 }

@@ -78,10 +78,27 @@ pub(crate) fn planned(text: &str) -> Outcome {
 pub(crate) fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
-        is_final: false,
-        is_declined: false,
-        early_failure: 0,
+        ..run::Failed::default()
     })
+}
+
+pub(crate) fn interrupted() -> Outcome {
+    Outcome::Interrupted(run::Interrupted {})
+}
+
+pub(crate) fn destroyed() -> Outcome {
+    Outcome::Destroyed(run::Destroyed {})
+}
+
+/// The end of the attempt of a lease of [`WORKER`].
+pub(crate) fn completion(lease: &run::Lease, outcome: Outcome) -> run::CompleteRunRequest {
+    run::CompleteRunRequest {
+        run_id: lease.run_id.clone(),
+        epoch: lease.epoch,
+        worker_id: WORKER.into(),
+        outcome: Some(outcome),
+        ..run::CompleteRunRequest::default()
+    }
 }
 
 /// Code and word for programs.
@@ -163,6 +180,45 @@ impl Setup {
         self.tasks.clone().delete_task(request).await.map(|_| ())
     }
 
+    pub(crate) async fn explained(&self, name: &str) -> proto::Explanation {
+        let request = proto::ExplainTaskRequest {
+            name: name.into(),
+            ..proto::ExplainTaskRequest::default()
+        };
+        let answer = self.tasks.clone().explain_task(request).await.unwrap();
+        answer.into_inner().explanation.unwrap()
+    }
+
+    pub(crate) async fn state(&self, name: &str) -> proto::TaskState {
+        let request = proto::GetTaskStateRequest {
+            name: name.into(),
+            include_events: true,
+        };
+        let state = self.tasks.clone().get_task_state(request).await.unwrap();
+        state.into_inner().state.unwrap()
+    }
+
+    pub(crate) async fn queue(&self) -> run::GetQueueResponse {
+        let queue = self.runs.clone().get_queue(run::GetQueueRequest {}).await;
+        queue.unwrap().into_inner()
+    }
+
+    pub(crate) async fn renew(&self, lease: &run::Lease) -> Result<(), Status> {
+        let renewal = run::RenewRunRequest {
+            run_id: lease.run_id.clone(),
+            epoch: lease.epoch,
+            worker_id: WORKER.into(),
+            ..run::RenewRunRequest::default()
+        };
+        self.runs.clone().renew_run(renewal).await.map(drop)
+    }
+
+    /// Waits until something is so.
+    pub(crate) async fn until_so(&self, mut is_so: impl AsyncFnMut(&Self) -> bool) {
+        self.until(async |setup| is_so(setup).await.then_some(()))
+            .await;
+    }
+
     pub(crate) async fn get(&self, name: &str) -> Option<proto::Task> {
         let request = proto::GetTaskRequest { name: name.into() };
         match self.tasks.clone().get_task(request).await {
@@ -223,7 +279,7 @@ impl Setup {
     }
 
     pub(crate) async fn gone(&self, name: &str) {
-        self.until(async |setup| setup.get(name).await.is_none().then_some(()))
+        self.until_so(async |setup| setup.get(name).await.is_none())
             .await;
     }
 }

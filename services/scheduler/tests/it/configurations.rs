@@ -1,7 +1,6 @@
 //! Which task blocks are in force: the blocks of a file once its members have started with it, and never the
 //! blocks of the leader.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,18 +45,14 @@ async fn leads(setup: &Setup, store: &Arc<SqliteStore>, id: &str) {
 
 async fn become_these(setup: &Setup, names: &[&str]) {
     setup
-        .until(async |setup| (setup.names().await == names).then_some(()))
+        .until_so(async |setup| setup.names().await == names)
         .await;
-}
-
-async fn file(directory: &Path) -> Arc<SqliteStore> {
-    store_in(directory).await
 }
 
 #[tokio::test]
 async fn a_takeover_by_a_member_with_another_file_changes_no_task() {
     let directory = tempfile::tempdir().unwrap();
-    let store = file(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let first = start(&store, "one", &["a", "b"]).await;
     let second = start(&store, "two", &["b", "c"]).await;
     drop(first);
@@ -73,7 +68,7 @@ async fn a_takeover_by_a_member_with_another_file_changes_no_task() {
 #[tokio::test]
 async fn a_rolling_restart_takes_effect_with_its_last_member_whoever_leads() {
     let directory = tempfile::tempdir().unwrap();
-    let store = file(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let leader = start(&store, "one", &["a", "b"]).await;
     leader.watcher.show(vec![instance("w", 1)]);
     for _ in 0..2 {
@@ -99,7 +94,7 @@ async fn a_rolling_restart_takes_effect_with_its_last_member_whoever_leads() {
 #[tokio::test]
 async fn a_single_process_runs_its_new_file_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
-    let store = file(directory.path()).await;
+    let store = store_in(directory.path()).await;
     drop(start(&store, "one", &["a", "b"]).await);
     let next = start(&store, "one", &["b", "c"]).await;
     become_these(&next, &["b", "c"]).await;
@@ -108,7 +103,7 @@ async fn a_single_process_runs_its_new_file_after_a_restart() {
 #[tokio::test]
 async fn files_that_are_read_again_take_effect_with_the_last_member() {
     let directory = tempfile::tempdir().unwrap();
-    let store = file(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let one = start(&store, "one", &["a"]).await;
     let two = start(&store, "two", &["a"]).await;
     let next = [task("a"), task("b")];
@@ -128,19 +123,9 @@ async fn files_that_are_read_again_take_effect_with_the_last_member() {
 }
 
 #[tokio::test]
-async fn a_member_that_was_killed_is_waited_for_and_does_not_count() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = file(directory.path()).await;
-    let dead = start(&store, "one", &["a"]).await;
-    drop(dead);
-    let next = start(&store, "two", &["b"]).await;
-    become_these(&next, &["b"]).await;
-}
-
-#[tokio::test]
 async fn a_reset_loads_its_own_file_whatever_others_have() {
     let directory = tempfile::tempdir().unwrap();
-    let store = file(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let leader = start(&store, "one", &["a"]).await;
     let options = Options {
         reset_storage: true,

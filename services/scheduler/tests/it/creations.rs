@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::calls::{
     SHORT, applied, checked, declared, disabled, failed, on_services, planned, refused,
 };
-use crate::setup::{Setup, instance, member, store_in, task};
+use crate::setup::{Setup, instance, member, task};
 
 const LONG: Duration = Duration::from_mins(1);
 
@@ -41,21 +41,6 @@ async fn a_task_is_checked_and_applied_at_its_next_change() {
     );
     assert_eq!(setup.input(&lease).await.services[0].port, 2);
     setup.applied(&lease).await;
-}
-
-#[tokio::test]
-async fn a_task_that_is_being_created_is_shown_to_nobody() {
-    let setup = empty().await;
-    let (created, ()) = tokio::join!(setup.create(declared("a"), RunMode::Unspecified), async {
-        let lease = setup.acquired().await;
-        assert_eq!(setup.get("a").await, None);
-        assert!(setup.names().await.is_empty());
-        let refusal = setup.delete("a").await.unwrap_err();
-        assert_eq!(refused(&refusal), (Code::NotFound, "unknown"));
-        setup.complete(&lease, checked()).await.unwrap();
-    });
-    created.unwrap();
-    assert_eq!(setup.names().await, ["a"]);
 }
 
 #[tokio::test]
@@ -178,12 +163,11 @@ async fn a_creation_behind_one_that_fails_goes_on() {
 
 #[tokio::test]
 async fn data_that_stays_incomplete_is_waited_for_and_then_refused() {
-    let directory = tempfile::tempdir().unwrap();
     let options = Options {
         input_timeout: SHORT,
         ..Options::alone(Vec::new(), member())
     };
-    let setup = Setup::over(store_in(directory.path()).await, options).await;
+    let setup = Setup::with(options).await;
     setup.watcher.hide("db");
     setup.watcher.show(vec![instance("w", 1)]);
     let both = on_services("a", &["web", "db"]);

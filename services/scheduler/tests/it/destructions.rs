@@ -3,20 +3,15 @@
 use std::time::Duration;
 
 use cts_proto::run::v1 as run;
-use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{RunKind, RunStatus};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{DeletionMode, ObstacleKind, OnDelete, RunMode, TaskPhase};
 use tonic::{Code, Status};
 
-use crate::calls::{applied, checked, declared, failed, planned, refused};
+use crate::calls::{applied, checked, declared, destroyed, failed, planned, refused};
 use crate::setup::{Setup, instance};
 
 const LONG: Duration = Duration::from_mins(1);
-
-fn destroyed() -> Outcome {
-    Outcome::Destroyed(run::Destroyed {})
-}
 
 fn task(name: &str) -> proto::Task {
     proto::Task {
@@ -46,15 +41,6 @@ async fn plan(setup: &Setup, name: &str) -> Result<Option<run::Planned>, Status>
     answer.map(|answer| answer.into_inner().plan)
 }
 
-async fn explained(setup: &Setup) -> proto::Explanation {
-    let request = proto::ExplainTaskRequest {
-        name: "a".into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let answer = setup.tasks.clone().explain_task(request).await;
-    answer.unwrap().into_inner().explanation.unwrap()
-}
-
 #[tokio::test]
 async fn a_destruction_is_planned_made_and_said_why() {
     let setup = stage().await;
@@ -76,7 +62,7 @@ async fn a_destruction_is_planned_made_and_said_why() {
     assert_eq!(lease.kind(), RunKind::Destroy);
     let input = setup.input(&lease).await;
     assert_eq!(input.services[0].port, 1);
-    let explanation = explained(&setup).await;
+    let explanation = setup.explained("a").await;
     let deleting = &explanation.obstacles[0];
     assert_eq!(deleting.kind(), ObstacleKind::Deleting);
     assert!(deleting.text.contains("destroys its infrastructure"));

@@ -6,7 +6,6 @@ use std::time::Duration;
 use cts_core::TaskSpec;
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::RunKind;
-use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::task::v1 as proto;
 use cts_proto::worker::v1 as worker;
 use cts_rpc::convert;
@@ -15,7 +14,7 @@ use cts_store::{Member, Refused, RefusedCode, Store as _};
 use cts_store_sqlite::SqliteStore;
 use cts_testkit::eventually;
 
-use crate::calls::{checked, declared, failed};
+use crate::calls::{checked, declared, failed, interrupted};
 use crate::faulty_store::{Fault, FaultyStore};
 use crate::setup::{Setup, WORKER, instance, member, store_in, task, terraform};
 
@@ -52,15 +51,6 @@ async fn beat(setup: &Setup, slots: u32) {
     setup.heartbeat(worker).await;
 }
 
-async fn state(setup: &Setup, name: &str) -> proto::TaskState {
-    let request = proto::GetTaskStateRequest {
-        name: name.into(),
-        include_events: true,
-    };
-    let state = setup.tasks.clone().get_task_state(request).await.unwrap();
-    state.into_inner().state.unwrap()
-}
-
 #[tokio::test]
 async fn disabled_task_is_checked_once_across_restarts_until_its_declaration_changes() {
     let directory = tempfile::tempdir().unwrap();
@@ -68,7 +58,7 @@ async fn disabled_task_is_checked_once_across_restarts_until_its_declaration_cha
     let setup = leading(&store, vec![disabled("a")], 8).await;
     setup.does(RunKind::Check, checked()).await;
     assert_eq!(setup.acquire(WHILE).await, None);
-    let state = state(&setup, "a").await;
+    let state = setup.state("a").await;
     assert_eq!((state.event_count, state.check_error.as_str()), (0, ""));
     drop(setup);
     let setup = leading(&store, vec![disabled("a")], 8).await;
@@ -140,8 +130,7 @@ async fn a_check_gives_the_only_slot_to_changes_three_times_and_then_runs_to_its
         setup.watcher.show(vec![instance("w", port)]);
         let order = ordered(&setup, &check).await;
         assert_eq!(order, run::CancelOrder::Force);
-        let interrupted = Outcome::Interrupted(run::Interrupted {});
-        setup.complete(&check, interrupted).await.unwrap();
+        setup.complete(&check, interrupted()).await.unwrap();
         let lease = setup.acquired().await;
         assert_eq!(lease.kind(), RunKind::Apply);
         setup.applied(&lease).await;
@@ -154,7 +143,7 @@ async fn a_check_gives_the_only_slot_to_changes_three_times_and_then_runs_to_its
     assert_eq!(lease.kind(), RunKind::Apply);
     setup.applied(&lease).await;
     setup.complete(&check, checked()).await.unwrap();
-    assert_eq!(state(&setup, "a").await.check_error, "");
+    assert_eq!(setup.state("a").await.check_error, "");
     assert_eq!(setup.acquire(WHILE).await, None, "it is ready");
 }
 
@@ -170,8 +159,7 @@ async fn a_creation_that_a_caller_waits_for_gets_the_only_slot_before_a_check() 
         setup.create(declared("new"), proto::RunMode::Unspecified),
         async {
             assert_eq!(ordered(&setup, &check).await, run::CancelOrder::Force);
-            let interrupted = Outcome::Interrupted(run::Interrupted {});
-            setup.complete(&check, interrupted).await.unwrap();
+            setup.complete(&check, interrupted()).await.unwrap();
             let lease = setup.acquired().await;
             assert_eq!(
                 (lease.kind(), lease.task_name.as_str()),
@@ -233,13 +221,8 @@ async fn a_failed_check_is_told_and_not_repeated() {
             setup.does(RunKind::Check, failed("no such module")).await;
         }
         assert_eq!(setup.acquire(WHILE).await, None);
-        assert_eq!(state(&setup, "a").await.check_error, "no such module");
-        let request = proto::ExplainTaskRequest {
-            name: "a".into(),
-            ..proto::ExplainTaskRequest::default()
-        };
-        let answer = setup.tasks.clone().explain_task(request).await.unwrap();
-        let explanation = answer.into_inner().explanation.unwrap();
+        assert_eq!(setup.state("a").await.check_error, "no such module");
+        let explanation = setup.explained("a").await;
         let text = &explanation.obstacles[0].text;
         assert!(text.contains("no such module"), "{text}");
     }

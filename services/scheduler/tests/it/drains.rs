@@ -1,6 +1,5 @@
 //! Workers that drain while calls wait for runs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use cts_proto::run::v1 as run;
@@ -11,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::faulty_store::FaultyStore;
-use crate::setup::{Setup, member, store_in, task};
+use crate::setup::{Setup, member, task};
 
 const WORKERS: usize = 100;
 const CALLS_OF_ONE: usize = 10;
@@ -61,7 +60,7 @@ async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
         }
     }
     setup
-        .until(async |_| (store.calls("acquire") >= WORKERS * CALLS_OF_ONE).then_some(()))
+        .until_so(async |_| store.calls("acquire") >= WORKERS * CALLS_OF_ONE)
         .await;
     calls
 }
@@ -76,10 +75,8 @@ async fn all_of(number: usize, calls: &mut JoinSet<usize>) {
 
 #[tokio::test]
 async fn a_worker_that_drains_ends_its_own_calls_only() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = FaultyStore::over(store_in(directory.path()).await);
     let options = Options::alone(vec![task("t")], member());
-    let setup = Setup::over(Arc::clone(&store), options).await;
+    let (setup, store) = Setup::faulty(options).await;
     let mut calls = waiting_calls(&setup, &store).await;
     let looks = || store.calls("workers") + store.calls("acquire");
     let before = looks();

@@ -13,33 +13,9 @@ use crate::setup::{Setup, instance, task};
 
 const LONG: Duration = Duration::from_mins(1);
 
-async fn explained(setup: &Setup, name: &str) -> proto::Explanation {
-    let request = proto::ExplainTaskRequest {
-        name: name.into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let response = setup.tasks.clone().explain_task(request).await.unwrap();
-    response.into_inner().explanation.unwrap()
-}
-
 fn obstacles(explanation: &proto::Explanation) -> Vec<ObstacleKind> {
     let obstacles = explanation.obstacles.iter();
     obstacles.map(proto::Obstacle::kind).collect()
-}
-
-#[tokio::test]
-async fn an_incomplete_input_is_named() {
-    let setup = Setup::new(vec![task("t")], LONG).await;
-    let explanation = setup
-        .until(async |setup| {
-            let explanation = explained(setup, "t").await;
-            explanation.as_of.is_some().then_some(explanation)
-        })
-        .await;
-    assert_eq!(obstacles(&explanation), [ObstacleKind::InputIncomplete]);
-    let view = &explanation.views[0];
-    assert_eq!(view.name, "health.service(web)");
-    assert!(!view.complete && view.triggers);
 }
 
 #[tokio::test]
@@ -49,7 +25,7 @@ async fn explains_an_unreadable_view_until_it_is_readable() {
     let seen = async |kinds: &[ObstacleKind]| {
         setup
             .until(async |setup| {
-                let explanation = explained(setup, "t").await;
+                let explanation = setup.explained("t").await;
                 let is_so = explanation.as_of.is_some() && obstacles(&explanation) == kinds;
                 let told = explanation.views.first()?.problem.is_some() || kinds.is_empty();
                 (is_so && told).then_some(explanation)
@@ -92,7 +68,7 @@ async fn a_watcher_that_goes_away_is_told() {
         .until(async |setup| {
             // The stream may have been opened only now.
             setup.watcher.restart();
-            let explanation = explained(setup, "t").await;
+            let explanation = setup.explained("t").await;
             let problem = explanation.views.first()?.problem.as_ref()?;
             Some(problem.text.clone())
         })
@@ -101,32 +77,17 @@ async fn a_watcher_that_goes_away_is_told() {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_says_what_for() {
-    let setup = Setup::new(vec![task("t")], LONG).await;
-    setup.watcher.show(vec![instance("w", 1)]);
-    let queued = setup
-        .until(async |setup| explained(setup, "t").await.current_run)
-        .await;
-    let run = setup.run(&queued.id).await.unwrap();
-    assert_eq!(run.waiting_for, "there is no worker");
-    let lease = setup.acquired().await;
-    let run = setup.run(&queued.id).await.unwrap();
-    assert_eq!(run.waiting_for, "", "it is running");
-    setup.applied(&lease).await;
-}
-
-#[tokio::test]
 async fn runs_decisions_and_what_is_waited_for_are_told() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let lease = setup.acquired().await;
-    let running = explained(&setup, "t").await;
+    let running = setup.explained("t").await;
     assert_eq!(running.current_run.as_ref().unwrap().id, lease.run_id);
     assert!(obstacles(&running).contains(&ObstacleKind::Running));
     setup.applied(&lease).await;
     let told = setup
         .until(async |setup| {
-            let explanation = explained(setup, "t").await;
+            let explanation = setup.explained("t").await;
             explanation.last_decision.is_some().then_some(explanation)
         })
         .await;
@@ -154,7 +115,7 @@ async fn a_run_that_waits_for_its_group_says_for_which_task() {
     let waiting = if first.task_name == "a" { "b" } else { "a" };
     let queued = setup
         .until(async |setup| {
-            let explanation = explained(setup, waiting).await;
+            let explanation = setup.explained(waiting).await;
             explanation.current_run.is_some().then_some(explanation)
         })
         .await;
@@ -205,7 +166,7 @@ async fn a_run_without_a_worker_and_a_task_that_is_off_are_explained() {
     setup.watcher.show(vec![instance("w", 1)]);
     let queued = setup
         .until(async |setup| {
-            let explanation = explained(setup, "t").await;
+            let explanation = setup.explained("t").await;
             explanation.current_run.is_some().then_some(explanation)
         })
         .await;
@@ -213,7 +174,7 @@ async fn a_run_without_a_worker_and_a_task_that_is_off_are_explained() {
     setup.does(RunKind::Apply, applied()).await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     update.unwrap();
-    let off = explained(&setup, "t").await;
+    let off = setup.explained("t").await;
     assert!(!off.enabled);
     assert_eq!(obstacles(&off), [ObstacleKind::Disabled]);
 }
@@ -227,7 +188,7 @@ async fn a_run_that_is_tried_again_has_the_words_of_the_author() {
     setup.watcher.show(vec![instance("w", 1)]);
     let lease = setup.acquired().await;
     setup.complete(&lease, failed(ERROR)).await.unwrap();
-    let waiting = explained(&setup, "t").await;
+    let waiting = setup.explained("t").await;
     assert_eq!(obstacles(&waiting), [ObstacleKind::NotDue]);
     let text = &waiting.obstacles[0].text;
     let reason = "exit status 1: Resource precondition failed (main.tf line 7): The firewall refuses port 4430";

@@ -86,10 +86,8 @@ fn shared(id: &str) -> Options {
 
 #[tokio::test]
 async fn followers_of_a_quiet_run_cost_next_to_nothing_and_nothing_when_they_are_gone() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = FaultyStore::over(store_in(directory.path()).await);
     let options = Options::alone(vec![task("t")], member());
-    let setup = Setup::over(Arc::clone(&store), options).await;
+    let (setup, store) = Setup::faulty(options).await;
     setup.watcher.show(vec![]);
     let lease = setup.acquired().await;
     let followers = (0..FOLLOWERS).map(|_| setup.followed(&lease.run_id));

@@ -102,9 +102,7 @@ async fn a_change_that_was_queued_without_an_answer_runs_once() {
     led.setup.watcher.show(vec![instance("w", 2)]);
     led.run_both().await;
     // Longer than the pause after the failure.
-    led.setup
-        .until(async |_| (led.epoch().await == 2).then_some(()))
-        .await;
+    led.setup.until_so(async |_| led.epoch().await == 2).await;
     sleep(Duration::from_secs(1)).await;
     led.goes_on().await;
 }

@@ -15,18 +15,17 @@ use crate::setup::{Setup, WORKER, instance, member, store_in, task};
 const LONG: Duration = Duration::from_secs(30);
 
 /// A scheduler of two tasks with one service, and a lease of each.
-async fn leased(required: bool) -> (Setup, [run::Lease; 2], tempfile::TempDir) {
-    let directory = tempfile::tempdir().unwrap();
+async fn leased(required: bool) -> (Setup, [run::Lease; 2]) {
     let options = Options {
         lease: LONG,
         requires_proofs: required,
         ..Options::alone(vec![task("s"), task("t")], member())
     };
-    let setup = Setup::over(store_in(directory.path()).await, options).await;
+    let setup = Setup::with(options).await;
     setup.register().await;
     setup.watcher.show(vec![instance("w", 1)]);
     let leases = [setup.acquired().await, setup.acquired().await];
-    (setup, leases, directory)
+    (setup, leases)
 }
 
 fn proof(lease: &run::Lease) -> run::LeaseProof {
@@ -106,7 +105,7 @@ const CALLS: usize = 12;
 
 #[tokio::test]
 async fn a_proof_is_that_of_the_run_that_is_called_for() {
-    let (setup, [one, other], _directory) = leased(false).await;
+    let (setup, [one, other]) = leased(false).await;
     assert_eq!(one.secret.len(), 32);
     assert_ne!(one.secret, other.secret);
     let wrong = run::LeaseProof {
@@ -131,16 +130,16 @@ async fn a_proof_is_that_of_the_run_that_is_called_for() {
 
 #[tokio::test]
 async fn workers_of_the_version_before_go_on_until_proofs_are_required() {
-    let (setup, [one, _], _directory) = leased(false).await;
+    let (setup, [one, _]) = leased(false).await;
     assert_eq!(refused(&setup, &one, &nothing()).await, [""; 0]);
-    let (setup, [one, _], _directory) = leased(true).await;
+    let (setup, [one, _]) = leased(true).await;
     assert_eq!(refused(&setup, &one, &nothing()).await.len(), CALLS);
     assert_eq!(refused(&setup, &one, &proof(&one)).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_lease_that_is_over_opens_no_input() {
-    let (setup, [one, _], _directory) = leased(true).await;
+    let (setup, [one, _]) = leased(true).await;
     let input = || run::GetRunInputRequest {
         input_hash: one.input_hash.clone(),
     };
@@ -154,7 +153,7 @@ async fn a_lease_that_is_over_opens_no_input() {
 
 #[tokio::test]
 async fn a_bundle_that_the_task_does_not_have_is_refused() {
-    let (setup, [one, _], _directory) = leased(true).await;
+    let (setup, [one, _]) = leased(true).await;
     let bundle = GetBundleRequest {
         hash: "ab".repeat(32),
     };
@@ -166,7 +165,7 @@ async fn a_bundle_that_the_task_does_not_have_is_refused() {
 
 #[tokio::test]
 async fn refuses_unreadable_proofs() {
-    let (setup, [one, _], _directory) = leased(false).await;
+    let (setup, [one, _]) = leased(false).await;
     let mut request = Request::new(run::RenewRunRequest {
         run_id: one.run_id.clone(),
         epoch: one.epoch,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cts_proto::run::v1 as run;
-use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::worker::v1 as worker;
-use tonic::Code;
+use tonic::{Code, Status};
 
+use crate::calls::{applied, interrupted, suspension};
 use crate::setup::{Setup, WORKER, instance, task};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -29,12 +29,6 @@ async fn a_waiting_worker_gets_the_run_of_a_change_with_its_input() {
     setup.watcher.show(vec![instance("w", 2)]);
     let lease = setup.acquired().await;
     assert_eq!(setup.input(&lease).await.services[0].port, 2);
-}
-
-#[tokio::test]
-async fn nothing_runs_before_the_first_snapshot() {
-    let setup = Setup::new(vec![task("t")], LONG).await;
-    assert!(setup.acquire(SHORT).await.is_none());
 }
 
 #[tokio::test]
@@ -71,50 +65,21 @@ async fn changes_during_a_run_end_in_one_more_with_the_newest_input() {
 }
 
 #[tokio::test]
-async fn a_failed_attempt_comes_back_after_its_wait() {
-    let setup = Setup::new(vec![task("t")], LONG).await;
-    setup.watcher.show(vec![]);
-    let lease = setup.acquired().await;
-    let failed = Outcome::Failed(run::Failed {
-        error: "no".into(),
-        is_final: false,
-        is_declined: false,
-        early_failure: 0,
-    });
-    assert_eq!(
-        setup.complete(&lease, failed).await.unwrap(),
-        run::RunStatus::Queued
-    );
-    let again = setup.acquired().await;
-    assert_eq!(
-        (&again.run_id, again.attempt, again.epoch),
-        (&lease.run_id, 2, 2)
-    );
-}
-
-#[tokio::test]
 async fn a_stale_epoch_is_refused_everywhere() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![]);
     let old = setup.acquired().await;
-    let interrupted = Outcome::Interrupted(run::Interrupted {});
-    setup.complete(&old, interrupted).await.unwrap();
+    setup.complete(&old, interrupted()).await.unwrap();
     let new = setup.acquired().await;
     assert_eq!(new.epoch, old.epoch + 1);
 
-    let renewal = run::RenewRunRequest {
-        run_id: old.run_id.clone(),
-        epoch: old.epoch,
-        worker_id: WORKER.into(),
-        ..run::RenewRunRequest::default()
+    let refused = |answer: Result<(), Status>| {
+        assert_eq!(answer.unwrap_err().code(), Code::FailedPrecondition);
     };
-    let refused = setup.runs.clone().renew_run(renewal).await.unwrap_err();
-    assert_eq!(refused.code(), Code::FailedPrecondition);
-    let late = setup
-        .complete(&old, Outcome::Applied(run::Applied {}))
-        .await
-        .unwrap_err();
-    assert_eq!(late.code(), Code::FailedPrecondition);
+    refused(setup.renew(&old).await);
+    refused(setup.complete(&old, applied()).await.map(drop));
+    let suspended = suspension(&old, "you", Duration::ZERO);
+    refused(setup.runs.clone().suspend_run(suspended).await.map(drop));
     let batch = cts_proto::log::v1::AppendLogRequest {
         run_id: old.run_id.clone(),
         epoch: old.epoch,
@@ -124,13 +89,8 @@ async fn a_stale_epoch_is_refused_everywhere() {
             text: "late".into(),
         }],
     };
-    let late = setup
-        .logs
-        .clone()
-        .append_log(tokio_stream::once(batch))
-        .await
-        .unwrap_err();
-    assert_eq!(late.code(), Code::FailedPrecondition);
+    let mut logs = setup.logs.clone();
+    refused(logs.append_log(tokio_stream::once(batch)).await.map(drop));
     setup.applied(&new).await;
 }
 
@@ -141,13 +101,7 @@ async fn a_silent_worker_loses_its_run_and_a_renewed_lease_stays() {
     let lease = setup.acquired().await;
     for _ in 0..4 {
         assert!(setup.acquire(Duration::from_millis(700)).await.is_none());
-        let renewal = run::RenewRunRequest {
-            run_id: lease.run_id.clone(),
-            epoch: lease.epoch,
-            worker_id: WORKER.into(),
-            ..run::RenewRunRequest::default()
-        };
-        setup.runs.clone().renew_run(renewal).await.unwrap();
+        setup.renew(&lease).await.unwrap();
     }
     let again = setup.acquired().await;
     assert_eq!(
@@ -162,17 +116,7 @@ async fn a_silent_worker_loses_its_run_and_a_renewed_lease_stays() {
 async fn senseless_requests_are_refused() {
     let setup = Setup::new(vec![], LONG).await;
     let mut runs = setup.runs.clone();
-    let nameless = run::AcquireRunRequest {
-        worker_id: String::new(),
-        wait: None,
-        capabilities: None,
-        kinds: Vec::new(),
-        request_id: String::new(),
-        reports_settings: false,
-        names_previous_backend: false,
-        ends_remote_runs: false,
-        registration_secret: Vec::new(),
-    };
+    let nameless = run::AcquireRunRequest::default();
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),
         Code::InvalidArgument
@@ -256,9 +200,7 @@ async fn heartbeat_requeues_the_run_of_a_lost_answer() {
                 capabilities: Some(worker::Capabilities::default()),
                 ..worker::Worker::default()
             }),
-            leaving: false,
             unanswered_requests: vec![unanswered.into()],
-            wants_cluster_key: false,
             ..worker::HeartbeatRequest::default()
         };
         setup.workers.clone().heartbeat(request).await.unwrap();

@@ -1,6 +1,5 @@
 //! One process for an id, and one leader.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,14 +34,10 @@ async fn leader(store: &SqliteStore) -> (cts_core::Incarnation, u64) {
     (leads.member.incarnation, seen.epoch.get())
 }
 
-async fn store(directory: &Path) -> Arc<SqliteStore> {
-    store_in(directory).await
-}
-
 #[tokio::test]
 async fn a_process_whose_id_is_in_use_ends_and_the_other_goes_on() {
     let directory = tempfile::tempdir().unwrap();
-    let store = store(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let first = Setup::over(Arc::clone(&store), options(member())).await;
     let led = leader(&store).await;
     let began = Instant::now();
@@ -70,7 +65,7 @@ async fn a_process_whose_id_is_in_use_ends_and_the_other_goes_on() {
 #[tokio::test]
 async fn a_process_that_died_leaves_its_id_to_the_next() {
     let directory = tempfile::tempdir().unwrap();
-    let store = store(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let dead = member();
     assert!(store.lead(&dead, None, TTL).await.unwrap().mine);
     let began = Instant::now();
@@ -85,7 +80,7 @@ async fn a_process_that_died_leaves_its_id_to_the_next() {
 #[tokio::test]
 async fn a_process_that_ended_in_order_is_not_waited_for() {
     let directory = tempfile::tempdir().unwrap();
-    let store = store(directory.path()).await;
+    let store = store_in(directory.path()).await;
     let gone = member();
     assert!(
         store

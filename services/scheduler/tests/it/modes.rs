@@ -6,13 +6,13 @@ use std::time::Duration;
 use cts_core::runs::RunKind;
 use cts_core::{BufferPeriod, Condition, TaskSpec};
 use cts_proto::run::v1 as run;
-use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_scheduler::{Mode, Options};
 use cts_store::Store as _;
 use cts_store_sqlite::SqliteStore;
 use tonic::Code;
 
-use crate::faulty_store::{Fault, FaultyStore};
+use crate::calls::{failed, interrupted, planned};
+use crate::faulty_store::Fault;
 use crate::setup::{Setup, instance, member, store_in, task};
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -46,23 +46,6 @@ fn disabled(name: &str) -> TaskSpec {
         enabled: false,
         ..task(name)
     }
-}
-
-fn planned(changes_present: bool) -> Outcome {
-    Outcome::Planned(run::Planned {
-        text: "Plan: 1 to add".into(),
-        changes_present,
-        remote_url: String::new(),
-    })
-}
-
-fn failed(error: &str) -> Outcome {
-    Outcome::Failed(run::Failed {
-        error: error.into(),
-        is_final: false,
-        is_declined: false,
-        early_failure: 0,
-    })
 }
 
 #[tokio::test]
@@ -119,21 +102,18 @@ async fn an_interrupted_run_is_gone_on_with() {
     let setup = pass(&store, RunKind::Apply, vec![task("a")]).await;
     setup.watcher.show(vec![]);
     let lease = setup.acquired().await;
-    let interrupted = Outcome::Interrupted(run::Interrupted {});
-    setup.complete(&lease, interrupted).await.unwrap();
+    setup.complete(&lease, interrupted()).await.unwrap();
     let again = setup.acquired().await;
     assert_eq!((&again.run_id, again.attempt), (&lease.run_id, 1));
 }
 
 #[tokio::test]
 async fn a_store_that_does_not_answer_delays_a_request() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = FaultyStore::over(store_in(directory.path()).await);
     let options = Options {
         mode: Mode::OnRequest,
         ..Options::alone(vec![task("a")], member())
     };
-    let setup = Setup::over(Arc::clone(&store), options).await;
+    let (setup, store) = Setup::faulty(options).await;
     setup.watcher.show(vec![]);
     store.fail("change_task", &[Fault::Refused, Fault::AnswerLost]);
     let name = task("a").definition.name;
@@ -163,7 +143,10 @@ async fn passes_do_not_continue_the_run_of_a_daemon() {
     inspection.watcher.show(vec![instance("w", 1)]);
     let lease = inspection.acquired().await;
     assert_eq!(lease.kind(), run::RunKind::Plan);
-    inspection.complete(&lease, planned(true)).await.unwrap();
+    inspection
+        .complete(&lease, planned("Plan: 1 to add"))
+        .await
+        .unwrap();
     drop(inspection);
 
     let once = pass(&store, RunKind::Apply, vec![task("a")]).await;
@@ -189,7 +172,7 @@ async fn inspect_plans_each_enabled_task_once() {
         assert_eq!(lease.kind(), run::RunKind::Plan);
         assert_eq!(setup.input(&lease).await.services[0].port, 1);
         let outcome = match lease.task_name.as_str() {
-            "a" => planned(true),
+            "a" => planned("Plan: 1 to add"),
             _ => failed("error tf-plan"),
         };
         setup.complete(&lease, outcome).await.unwrap();

@@ -43,22 +43,12 @@ async fn listed(setup: &Setup) -> proto::CurrentState {
     part.states[0].state.clone().unwrap()
 }
 
-async fn explained(setup: &Setup) -> proto::CurrentState {
-    let request = proto::ExplainTaskRequest {
-        name: "t".into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let answer = setup.tasks.clone().explain_task(request).await.unwrap();
-    let explanation = answer.into_inner().explanation.unwrap();
-    explanation.state.unwrap()
-}
-
 /// Waits until the task has this state; the list, the explanation and the overview agree.
 async fn reaches(setup: &Setup, name: CurrentStateName) -> proto::CurrentState {
     setup
         .until(async |setup| {
             let state = listed(setup).await;
-            let same = explained(setup).await;
+            let same = setup.explained("t").await.state.unwrap();
             let word = cts_proto::json::Word::word(name);
             let counted = overview(setup).await.tasks.get(&word) == Some(&1);
             let agree = state.name() == name && same.name() == name && counted;
@@ -191,7 +181,7 @@ async fn a_first_run_that_waits_for_a_key_for_a_minute_is_a_problem() {
         panic!("{problems:?}");
     };
     assert_eq!((&*problem.task_name, &*problem.text), ("t", &*blind.text));
-    assert_eq!(explained(&setup).await, blind);
+    assert_eq!(setup.explained("t").await.state.unwrap(), blind);
     setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
     setup.applied(&setup.acquired().await).await;
     reaches(&setup, CurrentStateName::Successful).await;
@@ -207,7 +197,7 @@ async fn an_enabled_task_without_a_worker_is_a_problem_of_the_cluster() {
     for is_disabled in [true, false] {
         let setup = Setup::new(vec![task("t")], LONG).await;
         setup
-            .until(async |setup| (texts(setup).await == [text]).then_some(()))
+            .until_so(async |setup| texts(setup).await == [text])
             .await;
         if is_disabled {
             let update = setup.update("t", Some(false), RunMode::Unspecified).await;
@@ -269,12 +259,7 @@ async fn a_run_tells_what_has_changed_since_the_last_apply() {
     let run = setup.run(&second.run_id).await.unwrap();
     assert_eq!(run.cause, ["web: +x, w port 1 → 2"]);
     setup.applied(&second).await;
-    let request = proto::ExplainTaskRequest {
-        name: "t".into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let answer = setup.tasks.clone().explain_task(request).await.unwrap();
-    let explanation = answer.into_inner().explanation.unwrap();
+    let explanation = setup.explained("t").await;
     assert_eq!(explanation.last_run.unwrap().cause, run.cause);
 }
 

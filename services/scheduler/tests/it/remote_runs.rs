@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use cts_core::{Capabilities, Engine, REMOTE_DRIVER};
 use cts_proto::run::v1 as run;
-use cts_proto::run::v1::complete_run_request::Outcome;
-use cts_proto::task::v1 as task_proto;
 use cts_proto::worker::v1 as worker;
 use cts_rpc::convert;
 use tonic::{Code, Status};
 
+use crate::calls::{applied, completion, interrupted};
 use crate::setup::{Setup, WORKER, instance, task};
 
 /// Longer than the test.
@@ -72,12 +71,7 @@ async fn remote_runs(
 
 /// Texts of everything that the task waits for.
 async fn obstacles(setup: &Setup) -> String {
-    let request = task_proto::ExplainTaskRequest {
-        name: "t".into(),
-        ..task_proto::ExplainTaskRequest::default()
-    };
-    let explained = setup.tasks.clone().explain_task(request).await.unwrap();
-    let explanation = explained.into_inner().explanation.unwrap();
+    let explanation = setup.explained("t").await;
     let obstacles = explanation.obstacles.into_iter();
     obstacles.map(|obstacle| obstacle.text + "\n").collect()
 }
@@ -109,8 +103,7 @@ async fn a_remote_run_is_recorded_shown_and_found_again() {
     let state = format!("run-1 on the server is planning; waits: 2 other runs; {URL}");
     assert!(obstacles.contains(&state), "{obstacles}");
 
-    let interrupted = Outcome::Interrupted(run::Interrupted {});
-    setup.complete(&first, interrupted).await.unwrap();
+    setup.complete(&first, interrupted()).await.unwrap();
     let second = setup.acquired().await;
     assert_eq!(second.run_id, first.run_id);
     for answer in [
@@ -128,17 +121,11 @@ async fn a_remote_run_is_recorded_shown_and_found_again() {
     assert_eq!(remote_runs(&setup, &second).await.unwrap(), expected);
 
     let completed = run::CompleteRunRequest {
-        run_id: second.run_id.clone(),
-        epoch: second.epoch,
-        worker_id: WORKER.into(),
-        outcome: Some(Outcome::Applied(run::Applied {})),
-        log: Vec::new(),
         details: Some(run::RunDetails {
             remote_url: URL.into(),
             ..run::RunDetails::default()
         }),
-        state: None,
-        held_for: None,
+        ..completion(&second, applied())
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     let listed = run::ListRunsRequest::default();
@@ -146,12 +133,7 @@ async fn a_remote_run_is_recorded_shown_and_found_again() {
     let listed = listed.into_inner().runs;
     assert_eq!(listed[0].remote_run, kept);
     assert_eq!(listed[0].details.as_ref().unwrap().remote_url, URL);
-    let request = task_proto::GetTaskStateRequest {
-        name: "t".into(),
-        include_events: true,
-    };
-    let state = setup.tasks.clone().get_task_state(request).await.unwrap();
-    let events = state.into_inner().state.unwrap().events;
+    let events = setup.state("t").await.events;
     assert_eq!(events[0].remote_url, URL);
 }
 
@@ -168,9 +150,7 @@ async fn budget(setup: &Setup, id: &str, driver: &str) -> u32 {
             }],
             bundles: false,
         }),
-        draining: false,
-        settings: None,
-        problem: None,
+        ..worker::Worker::default()
     };
     setup.heartbeat(worker).await.remote_requests_per_minute
 }
@@ -226,7 +206,6 @@ async fn a_worker_that_announces_it_ends_the_remote_run_of_a_cancelled_queued_ru
         ..remote_run("planning")
     };
     record(&setup, &first, Some(remote.clone())).await.unwrap();
-    let interrupted = || Outcome::Interrupted(run::Interrupted {});
     setup.complete(&first, interrupted()).await.unwrap();
     let cancel = async || {
         let request = run::CancelRunRequest {

@@ -143,7 +143,7 @@ async fn a_reset_waits_until_its_replica_leads_and_is_not_repeated() {
     assert_eq!(other.names().await, ["made"]);
     drop(leader);
     other
-        .until(async |other| (other.names().await == ["t"]).then_some(()))
+        .until_so(async |other| other.names().await == ["t"])
         .await;
     other.created(disabled("later")).await;
     assert_eq!(other.names().await, ["t", "later"]);

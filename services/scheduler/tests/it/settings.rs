@@ -7,8 +7,8 @@ use std::time::Duration;
 use cts_core::runs::{AttemptOutcome, RunKind, RunKinds};
 use cts_core::settings::{ClusterKey, SettingsBlocks};
 use cts_core::{
-    Capabilities, CompleteInput, DEFAULT_DRIVER, Digest, Engine, Item, OnDelete, TaskSpec,
-    ViewItems, ViewSnapshot, WorkerId, WorkerRecord,
+    CompleteInput, Digest, Item, OnDelete, TaskSpec, ViewItems, ViewSnapshot, WorkerId,
+    WorkerRecord,
 };
 use cts_proto::task::v1 as proto;
 use cts_proto::{run::v1 as run, worker::v1 as worker};
@@ -19,28 +19,10 @@ use cts_store::{
 };
 use cts_store_sqlite::SqliteStore;
 
-use crate::setup::{Setup, instance, member, store_in, task};
+use crate::calls::{applied, completion};
+use crate::setup::{Setup, instance, member, store_in, task, terraform};
 
 const LONG: Duration = Duration::from_mins(1);
-
-async fn explained(setup: &Setup) -> proto::Explanation {
-    let request = proto::ExplainTaskRequest {
-        name: "t".into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let response = setup.tasks.clone().explain_task(request).await.unwrap();
-    response.into_inner().explanation.unwrap()
-}
-
-fn engine() -> Capabilities {
-    Capabilities {
-        engines: vec![Engine {
-            driver: DEFAULT_DRIVER.into(),
-            version: "1.11.4".into(),
-        }],
-        bundles: false,
-    }
-}
 
 /// Sends heartbeats of a worker with this backend; returns the key of the cluster.
 async fn heartbeat(setup: &Setup, id: &str, backend: &str, leaving: bool) -> ClusterKey {
@@ -61,7 +43,7 @@ async fn heartbeat_with(setup: &Setup, id: &str, of: &[(&str, &str)], leaving: b
             host: "h".into(),
             version: "1".into(),
             slots: 1,
-            capabilities: engine(),
+            capabilities: terraform(),
             draining: false,
             settings: Some(blocks.digests(&keys)),
             problem: None,
@@ -83,11 +65,9 @@ async fn acquire(setup: &Setup, id: &str, wait: Duration) -> Option<run::Lease> 
         worker_id: id.into(),
         request_id: String::new(),
         wait: Some(convert::duration_to_wire(wait)),
-        capabilities: Some(convert::capabilities_to_wire(&engine())),
+        capabilities: Some(convert::capabilities_to_wire(&terraform())),
         reports_settings: true,
-        names_previous_backend: false,
-        ends_remote_runs: false,
-        registration_secret: Vec::new(),
+        ..run::AcquireRunRequest::default()
     };
     let answer = setup.runs.clone().acquire_run(request).await;
     answer.unwrap().into_inner().lease
@@ -101,14 +81,8 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
     let lease = acquire(&setup, "one", Duration::from_secs(20)).await;
     let lease = lease.expect("it has the settings in force");
     let completed = run::CompleteRunRequest {
-        run_id: lease.run_id,
-        epoch: lease.epoch,
         worker_id: "one".into(),
-        outcome: Some(run::complete_run_request::Outcome::Applied(run::Applied {})),
-        log: Vec::new(),
-        details: None,
-        state: None,
-        held_for: None,
+        ..completion(&lease, applied())
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     assert_eq!(heartbeat(&setup, "other", "b", false).await, key);
@@ -116,7 +90,7 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
     setup.watcher.show(vec![instance("w", 2)]);
     let text = setup
         .until(async |setup| {
-            let explanation = explained(setup).await;
+            let explanation = setup.explained("t").await;
             let mut texts = explanation.obstacles.into_iter().map(|it| it.text);
             texts.find(|text| text.contains("has the settings in force"))
         })
@@ -168,7 +142,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
     let claim = Claim {
         worker: WorkerId::new("w"),
         request: String::new(),
-        capabilities: engine(),
+        capabilities: terraform(),
         kinds: RunKinds::ALL,
         only_requested: false,
         checks_settings: false,
@@ -215,14 +189,8 @@ async fn a_destruction_waits_until_its_provider_is_back_and_the_task_is_a_proble
     let lease = acquire(&setup, "one", Duration::from_secs(20)).await;
     let lease = lease.expect("it has the settings in force");
     let completed = run::CompleteRunRequest {
-        run_id: lease.run_id,
-        epoch: lease.epoch,
         worker_id: "one".into(),
-        outcome: Some(run::complete_run_request::Outcome::Applied(run::Applied {})),
-        log: Vec::new(),
-        details: None,
-        state: None,
-        held_for: None,
+        ..completion(&lease, applied())
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     heartbeat_with(&setup, "one", &with[..1], false).await;
@@ -232,7 +200,7 @@ async fn a_destruction_waits_until_its_provider_is_back_and_the_task_is_a_proble
         .unwrap();
     let (text, state) = setup
         .until(async |setup| {
-            let explanation = explained(setup).await;
+            let explanation = setup.explained("t").await;
             let mut texts = explanation.obstacles.into_iter().map(|it| it.text);
             let text = texts.find(|text| text.contains("provider x"))?;
             Some((text, explanation.state?))

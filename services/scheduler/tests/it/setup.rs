@@ -35,6 +35,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use crate::calls::completion;
+use crate::faulty_store::FaultyStore;
 use crate::played_watcher::PlayedWatcher;
 
 /// The worker that asks for runs.
@@ -66,16 +68,32 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) async fn new(tasks: Vec<TaskSpec>, lease: Duration) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let store = store_in(directory.path()).await;
         let options = Options {
             lease,
             ..Options::alone(tasks, member())
         };
+        Self::with(options).await
+    }
+
+    /// A scheduler over a store of its own.
+    pub(crate) async fn with(options: Options) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store_in(directory.path()).await;
         Self {
             _directory: Some(directory),
             ..Self::over(store, options).await
         }
+    }
+
+    /// A scheduler over a store of its own, whose calls can fail.
+    pub(crate) async fn faulty(options: Options) -> (Self, Arc<FaultyStore>) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = FaultyStore::over(store_in(directory.path()).await);
+        let setup = Self {
+            _directory: Some(directory),
+            ..Self::over(Arc::clone(&store), options).await
+        };
+        (setup, store)
     }
 
     /// A scheduler over a store that outlives it.
@@ -239,17 +257,11 @@ impl Setup {
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
             reports_settings: !registration_secret.is_empty(),
-            names_previous_backend: false,
-            ends_remote_runs: false,
             registration_secret,
+            ..run::AcquireRunRequest::default()
         };
-        self.runs
-            .clone()
-            .acquire_run(request)
-            .await
-            .unwrap()
-            .into_inner()
-            .lease
+        let acquired = self.runs.clone().acquire_run(request).await;
+        acquired.unwrap().into_inner().lease
     }
 
     /// Asks for a run that must come.
@@ -281,23 +293,9 @@ impl Setup {
         lease: &run::Lease,
         outcome: run::complete_run_request::Outcome,
     ) -> Result<run::RunStatus, tonic::Status> {
-        let request = run::CompleteRunRequest {
-            run_id: lease.run_id.clone(),
-            epoch: lease.epoch,
-            worker_id: WORKER.into(),
-            outcome: Some(outcome),
-            log: Vec::new(),
-            details: None,
-            state: None,
-            held_for: None,
-        };
-        Ok(self
-            .runs
-            .clone()
-            .complete_run(request)
-            .await?
-            .into_inner()
-            .status())
+        let mut runs = self.runs.clone();
+        let completed = runs.complete_run(completion(lease, outcome)).await?;
+        Ok(completed.into_inner().status())
     }
 
     pub(crate) async fn applied(&self, lease: &run::Lease) {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use cts_proto::run::v1 as run;
-use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_proto::task::v1::decide_terraform_state_request::Decision;
 use tonic::{Code, Status};
 
+use crate::calls::{applied, completion, failed};
 use crate::setup::{Setup, WORKER, instance, task};
 
 /// Longer than the test.
@@ -50,17 +50,9 @@ async fn decide(setup: &Setup, decision: Decision) -> Result<run::KnownState, St
 }
 
 async fn obstacles(setup: &Setup) -> Vec<ObstacleKind> {
-    let request = proto::ExplainTaskRequest {
-        name: "t".into(),
-        ..proto::ExplainTaskRequest::default()
-    };
-    let explained = setup.tasks.clone().explain_task(request).await.unwrap();
-    let explanation = explained.into_inner().explanation.unwrap();
-    explanation
-        .obstacles
-        .iter()
-        .map(proto::Obstacle::kind)
-        .collect()
+    let explanation = setup.explained("t").await;
+    let obstacles = explanation.obstacles.iter();
+    obstacles.map(proto::Obstacle::kind).collect()
 }
 
 #[tokio::test]
@@ -103,13 +95,7 @@ async fn a_refused_run_is_explained_and_decided() {
     };
     let recorded = record(&setup, &lease, Report::Conflict(conflict.clone())).await;
     assert_eq!(recorded.unwrap(), 1);
-    let failed = Outcome::Failed(run::Failed {
-        error: "refused".into(),
-        is_final: false,
-        is_declined: false,
-        early_failure: 0,
-    });
-    setup.complete(&lease, failed).await.unwrap();
+    setup.complete(&lease, failed("refused")).await.unwrap();
     let told = known(&setup).await;
     assert_eq!(told.conflict, Some(conflict));
     assert!(told.conflict_at.is_some() && told.recorded_at.is_none());
@@ -139,14 +125,8 @@ async fn a_refused_run_is_explained_and_decided() {
     assert_eq!(refused.code(), Code::InvalidArgument);
 
     let completed = run::CompleteRunRequest {
-        run_id: lease.run_id.clone(),
-        epoch: lease.epoch,
-        worker_id: WORKER.into(),
-        outcome: Some(Outcome::Applied(run::Applied {})),
-        log: Vec::new(),
-        details: None,
         state: Some(terraform_state(5)),
-        held_for: None,
+        ..completion(&lease, applied())
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     let late = record(&setup, &lease, moved).await.unwrap_err();
@@ -170,17 +150,11 @@ async fn a_state_that_cannot_be_is_not_stored() {
     setup.watcher.show(vec![instance("w", 1)]);
     let lease = setup.acquired().await;
     let completed = run::CompleteRunRequest {
-        run_id: lease.run_id,
-        epoch: lease.epoch,
-        worker_id: WORKER.into(),
-        outcome: Some(Outcome::Applied(run::Applied {})),
-        log: Vec::new(),
-        details: None,
         state: Some(run::TerraformState {
             lineage: "x".repeat(100_000),
             ..run::TerraformState::default()
         }),
-        held_for: None,
+        ..completion(&lease, applied())
     };
     let ended = setup.runs.clone().complete_run(completed).await.unwrap();
     assert_eq!(ended.into_inner().status(), run::RunStatus::Succeeded);

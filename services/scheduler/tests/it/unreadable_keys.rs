@@ -13,7 +13,7 @@ use cts_store::Store;
 use tonic::Code;
 
 use crate::calls::{checked, failed, on_services, refused};
-use crate::faulty_store::{Fault, FaultyStore};
+use crate::faulty_store::Fault;
 use crate::setup::{Setup, member, store_in, task};
 
 fn prefix() -> KvQuery {
@@ -81,13 +81,7 @@ impl Setup {
 
     async fn obstacle(&self, kind: ObstacleKind) -> String {
         self.until(async |setup| {
-            let request = proto::ExplainTaskRequest {
-                name: "t".into(),
-                ..proto::ExplainTaskRequest::default()
-            };
-            let response = setup.tasks.clone().explain_task(request).await.unwrap();
-            let explanation = response.into_inner().explanation.unwrap();
-            let mut obstacles = explanation.obstacles.into_iter();
+            let mut obstacles = setup.explained("t").await.obstacles.into_iter();
             let found = obstacles.find(|obstacle| obstacle.kind() == kind)?;
             found.text.contains("UTF-8").then_some(found.text)
         })
@@ -126,24 +120,6 @@ async fn unreadable_key_keeps_its_value_and_readable_keys_go_on() {
     setup.nothing_runs().await;
     setup.shows(&[("a/1", Some("3"))]);
     setup.applies(&[("a/1", "3")]).await;
-}
-
-#[tokio::test]
-async fn a_task_that_was_never_applied_waits_and_begins_when_it_can() {
-    let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
-    setup.shows(&[("a/1", Some("1")), ("a/\n[ERROR] odd", None)]);
-    let told = setup.obstacle(ObstacleKind::InputIncomplete).await;
-    assert!(
-        told.contains("kv.list(a/)")
-            && told.contains(r#""a/\n[ERROR] odd""#)
-            && told.contains("waits"),
-        "{told}"
-    );
-    setup.nothing_runs().await;
-    setup.shows(&[("a/1", Some("2")), ("a/\n[ERROR] odd", Some("x"))]);
-    setup
-        .applies(&[("a/\n[ERROR] odd", "x"), ("a/1", "2")])
-        .await;
 }
 
 /// The run in progress has another value of the key than the run before.
@@ -247,9 +223,7 @@ async fn a_pass_over_a_task_that_was_never_applied_ends() {
 
 #[tokio::test]
 async fn a_store_that_does_not_say_what_was_applied_is_asked_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = FaultyStore::over(store_in(directory.path()).await);
-    let setup = over(Arc::clone(&store), Mode::Daemon).await;
+    let (setup, store) = Setup::faulty(Options::alone(vec![on_keys("t")], member())).await;
     setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
     setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
     for method in ["applied_inputs", "input", "contents"] {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_proto::run::v1 as run;
 use cts_scheduler::Options;
 use cts_store_sqlite::SqliteStore;
 
@@ -12,25 +11,19 @@ use crate::setup::{Setup, instance, member, store_in, task};
 
 const LONG: Duration = Duration::from_mins(1);
 
-async fn queue(setup: &Setup) -> run::GetQueueResponse {
-    let request = run::GetQueueRequest {};
-    let response = setup.runs.clone().get_queue(request).await;
-    response.unwrap().into_inner()
-}
-
 #[tokio::test]
 async fn a_due_run_that_no_worker_takes_shows_in_the_queue_with_the_reason() {
     let setup = Setup::new(vec![task("t")], LONG).await;
-    assert_eq!(queue(&setup).await.waiting, []);
+    assert_eq!(setup.queue().await.waiting, []);
     setup.watcher.show(vec![instance("w", 1)]);
     let waiting = setup
-        .until(async |setup| queue(setup).await.waiting.into_iter().next())
+        .until(async |setup| setup.queue().await.waiting.into_iter().next())
         .await;
     assert_eq!(waiting.reason, "there is no worker");
     assert_eq!((waiting.task_name.as_str(), waiting.runs), ("t", 1));
     assert!(waiting.oldest.is_some_and(|oldest| oldest.seconds >= 5));
     let lease = setup.acquired().await;
-    assert_eq!(queue(&setup).await.waiting, []);
+    assert_eq!(setup.queue().await.waiting, []);
     setup.applied(&lease).await;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_proto::run::v1::RunKind;
-use cts_proto::run::v1::{GetQueueRequest, ListRunsRequest, RunStatus};
+use cts_proto::run::v1::{ListRunsRequest, RunStatus};
 use cts_proto::task::v1::{RunMode, TaskOrigin, TaskPhase};
 use cts_scheduler::Options;
 use cts_store::Store as _;
@@ -333,29 +333,12 @@ async fn runs_of_visible_tasks_are_listed_alone() {
 }
 
 #[tokio::test]
-async fn second_of_two_calls_for_one_task_finds_it_active() {
-    let setup = applied_once().await;
-    let (first, ()) = tokio::join!(setup.update("t", None, RunMode::Now), async {
-        let lease = setup.acquired().await;
-        let second = setup.update("t", None, RunMode::Now).await.unwrap_err();
-        assert_eq!(refused(&second), (Code::FailedPrecondition, "busy"));
-        setup.complete(&lease, applied()).await.unwrap();
-    });
-    first.unwrap();
-    setup.nothing_runs().await;
-}
-
-#[tokio::test]
 async fn followers_hear_of_runs_that_a_change_cancels() {
-    let directory = tempfile::tempdir().unwrap();
     let options = Options::alone(vec![task("t"), task("u")], member());
-    let setup = Setup::over(store_in(directory.path()).await, options).await;
+    let setup = Setup::with(options).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup
-        .until(async |setup| {
-            let depth = setup.runs.clone().get_queue(GetQueueRequest {}).await;
-            (depth.unwrap().into_inner().queued == 2).then_some(())
-        })
+        .until_so(async |setup| setup.queue().await.queued == 2)
         .await;
     setup.delete("t").await.unwrap();
     let refusal = setup.update("u", Some(false), RunMode::Unspecified).await;

@@ -21,9 +21,9 @@ fn is_held(spec: &TaskSpec) -> DesiredTask<'_> {
 fn holding(spec: &TaskSpec) -> Planner {
     let mut planner = empty_planner();
     planner.reconcile([active(spec)], at(0));
-    planner.observe(&id("web"), full(1, []), at(1)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(1));
     let change = full(2, [instance("web", "w", 1)]);
-    planner.observe(&id("web"), change, at(2)).unwrap();
+    sees(&mut planner, "web", change, at(2));
     let due = planner.take_due(at(30)).tasks;
     assert_eq!(
         (names(&due), due[0].guard),
@@ -39,7 +39,7 @@ fn holding(spec: &TaskSpec) -> Planner {
 fn blocked_task_waits_for_a_change() {
     let spec = guarded("50%");
     let mut planner = holding(&spec);
-    planner.observe(&id("web"), full(3, []), at(40)).unwrap();
+    sees(&mut planner, "web", full(3, []), at(40));
     assert_eq!(planner.next_due(), Some(at(45)), "after its buffer period");
 }
 
@@ -68,7 +68,7 @@ fn task_blocked_before_it_was_disabled_can_be_released_afterwards() {
         ..active(&spec)
     };
     planner.reconcile([enabled(true)], at(50));
-    planner.observe(&id("web"), full(9, []), at(51)).unwrap();
+    sees(&mut planner, "web", full(9, []), at(51));
     assert_eq!(planner.next_due(), None);
     planner.reconcile([enabled(false)], at(60));
     assert_eq!(names(&planner.take_due(at(60)).tasks), ["t"]);
@@ -95,7 +95,7 @@ fn a_guard_that_holds_nothing_may_be_changed_without_a_run() {
     let spec = guarded("50%");
     let mut planner = empty_planner();
     planner.reconcile([active(&spec)], at(0));
-    planner.observe(&id("web"), full(1, []), at(1)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(1));
     let other = guarded("90%");
     planner.reconcile([desired(&other, TaskMode::Active, Vec::new())], at(2));
     assert_eq!(planner.next_due(), None);

@@ -7,15 +7,13 @@ use crate::planner::ViewProblem;
 /// A task on `web` that has been running for a while, with `web` read at 0 s.
 fn running(planner: &mut Planner, spec: &TaskSpec) {
     planner.reconcile([active(spec)], at(0));
-    planner
-        .observe(&id("web"), full(1, [instance("web", "w", 1)]), at(0))
-        .unwrap();
+    sees(planner, "web", full(1, [instance("web", "w", 1)]), at(0));
 }
 
 fn change_web(planner: &mut Planner, revision: u64, now: Duration) {
     let port = i64::try_from(revision).unwrap();
     let changed = full(revision, [instance("web", "w", port)]);
-    planner.observe(&id("web"), changed, now).unwrap();
+    sees(planner, "web", changed, now);
 }
 
 #[test]
@@ -34,21 +32,15 @@ fn a_pending_change_waits_for_a_view_that_a_replacement_adds() {
         "only the request timeout"
     );
     assert!(planner.take_due(at(100)).tasks.is_empty(), "db is not read");
-    planner
-        .observe(&id("db"), full(1, [instance("db", "d", 1)]), at(200))
-        .unwrap();
+    sees(
+        &mut planner,
+        "db",
+        full(1, [instance("db", "d", 1)]),
+        at(200),
+    );
     let due = planner.take_due(at(200)).tasks;
     let reasons: Vec<EnqueueReason> = due.iter().map(|task| task.reason).collect();
-    assert_eq!(
-        reasons,
-        [
-            EnqueueReason::Change {
-                first: false,
-                tick: false
-            },
-            EnqueueReason::Request(check)
-        ]
-    );
+    assert_eq!(reasons, [CHANGE, EnqueueReason::Request(check)]);
     assert!(due.iter().all(|task| services(task).len() == 2));
 }
 
@@ -64,15 +56,9 @@ fn a_change_while_another_view_is_missing_is_kept() {
     planner.reconcile([active(&after)], at(62));
     change_web(&mut planner, 2, at(63));
     assert_eq!(planner.next_due(), None);
-    planner.observe(&id("db"), full(1, []), at(70)).unwrap();
+    sees(&mut planner, "db", full(1, []), at(70));
     let due = planner.take_due(at(70)).tasks;
-    assert_eq!(
-        due[0].reason,
-        EnqueueReason::Change {
-            first: false,
-            tick: false
-        }
-    );
+    assert_eq!(due[0].reason, CHANGE);
     assert_eq!(planner.next_due(), None);
 }
 
@@ -81,16 +67,10 @@ fn the_first_pass_of_a_task_survives_a_replacement_before_its_data_came() {
     let before = task("t", &["web", "db"], BufferPeriod::BUILT_IN);
     let after = task("t", &["web"], BufferPeriod::BUILT_IN);
     let mut planner = Planner::new([&before]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     planner.reconcile([active(&after)], at(1));
     let due = planner.take_due(at(1)).tasks;
-    assert_eq!(
-        due[0].reason,
-        EnqueueReason::Change {
-            first: true,
-            tick: false
-        }
-    );
+    assert_eq!(due[0].reason, FIRST);
 }
 
 #[test]
@@ -98,7 +78,7 @@ fn the_first_pass_is_not_lost_where_another_task_has_read_the_views_already() {
     let old = task("old", &["web"], BufferPeriod::DISABLED);
     let draft = task("draft", &["web"], BufferPeriod::DISABLED);
     let mut planner = Planner::new([&old]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     assert_eq!(names(&planner.take_due(at(0)).tasks), ["old"]);
     // An earlier leader has started the creation, so the task may have missed changes.
     let creating = TaskMode::Draft { enabled: true };
@@ -107,13 +87,7 @@ fn the_first_pass_is_not_lost_where_another_task_has_read_the_views_already() {
     planner.reconcile([active(&old), active(&draft)], at(2));
     let due = planner.take_due(at(2)).tasks;
     assert_eq!(names(&due), ["draft"]);
-    assert_eq!(
-        due[0].reason,
-        EnqueueReason::Change {
-            first: true,
-            tick: false
-        }
-    );
+    assert_eq!(due[0].reason, FIRST);
 }
 
 #[test]
@@ -151,7 +125,7 @@ fn a_view_that_goes_from_one_task_to_another_keeps_its_snapshot() {
     planner.reconcile([active(&drops[0]), active(&gains[0])], at(0));
     for service in ["web", "db"] {
         let content = full(1, [instance(service, service, 1)]);
-        planner.observe(&id(service), content, at(0)).unwrap();
+        sees(&mut planner, service, content, at(0));
     }
     let apply = requested(1, RunKind::Apply);
     let after = [
@@ -173,15 +147,9 @@ fn overdue_apply_request_is_applied_with_the_complete_input() {
     let due = planner.take_due(at(60));
     assert_eq!((due.tasks.len(), due.overdue[0].requested.run), (0, run(1)));
     planner.reconcile([active(&spec)], at(61));
-    planner.observe(&id("web"), full(1, []), at(90)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(90));
     let due = planner.take_due(at(90)).tasks;
-    assert_eq!(
-        due[0].reason,
-        EnqueueReason::Change {
-            first: false,
-            tick: false
-        }
-    );
+    assert_eq!(due[0].reason, CHANGE);
 }
 
 fn problem(refused: bool) -> ViewProblem {
@@ -213,7 +181,7 @@ fn a_request_does_not_wait_for_what_consul_refuses() {
     assert_eq!(planner.take_due(at(3)).overdue[0].refusal, refusal);
     // The refusal is over, and the requested apply happens.
     for name in ["web", "api"] {
-        planner.observe(&id(name), full(1, []), at(4)).unwrap();
+        sees(&mut planner, name, full(1, []), at(4));
     }
     let due = planner.take_due(at(4));
     assert_eq!((due.tasks.len(), due.overdue.len()), (1, 0));

@@ -40,7 +40,7 @@ pub(super) fn ms(milliseconds: u64) -> Duration {
 fn show(planner: &mut Planner, service: &str, port: i64, now: Duration) {
     let revision = u64::try_from(port).unwrap();
     let content = full(revision, [instance(service, "i", port)]);
-    planner.observe(&id(service), content, now).unwrap();
+    sees(planner, service, content, now);
 }
 
 /// The watcher sends the change of a view that it has sent before.
@@ -50,7 +50,7 @@ fn change(planner: &mut Planner, service: &str, ports: [i64; 2], now: Duration) 
         ViewSnapshot::new(revision, [instance(service, "i", port)])
     });
     let delta = after.delta_from(Some(&before));
-    planner.observe(&id(service), delta, now).unwrap();
+    sees(planner, service, delta, now);
 }
 
 /// A planner whose first inputs are frozen, with all views at port 1, and that owes no read.

@@ -79,7 +79,7 @@ fn a_module_input_supplies_values_and_triggers_nothing() {
     let condition = Condition::Services(fixtures::services(&["web"]));
     let spec = on(condition, vec![ModuleInput::ConsulKv(key("/limits"))]);
     let mut planner = Planner::new([&spec]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     assert_eq!(planner.next_due(), None, "the input is not complete");
     planner.observe(&kv, shows(1, [pair("1")]), at(0)).unwrap();
     assert_eq!(planner.take_due(at(0)).tasks.len(), 1);
@@ -87,7 +87,7 @@ fn a_module_input_supplies_values_and_triggers_nothing() {
     planner.observe(&kv, shows(2, [pair("2")]), at(1)).unwrap();
     assert_eq!(planner.next_due(), None, "it waits for another reason");
     let web = full(2, [instance("web", "w", 1)]);
-    planner.observe(&id("web"), web, at(2)).unwrap();
+    sees(&mut planner, "web", web, at(2));
     let due = planner.take_due(at(2)).tasks;
     assert_eq!(*input(&due[0]).consul_kv[0], pair("2"));
 
@@ -104,7 +104,7 @@ fn a_module_input_supplies_values_and_triggers_nothing() {
     let turned = on(condition, vec![services_input(&["web"])]);
     planner.reconcile([active(&turned)], at(3));
     planner.take_due(at(3));
-    planner.observe(&id("web"), full(3, []), at(4)).unwrap();
+    sees(&mut planner, "web", full(3, []), at(4));
     assert!(planner.take_due(at(4)).tasks.is_empty());
     planner.observe(&kv, shows(3, [pair("3")]), at(5)).unwrap();
     assert_eq!(planner.take_due(at(5)).tasks.len(), 1);
@@ -194,10 +194,10 @@ fn a_tick_takes_the_newest_data_and_waits_until_there_is_some() {
         0,
         "nothing is known of web"
     );
-    planner.observe(&id("web"), full(1, []), at(541)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(541));
     assert_eq!(due(&mut planner, 541, "10:10"), 1);
     let web = full(2, [instance("web", "w", 1)]);
-    planner.observe(&id("web"), web, at(542)).unwrap();
+    sees(&mut planner, "web", web, at(542));
     assert_eq!(
         due(&mut planner, 542, "10:11"),
         0,
@@ -230,7 +230,7 @@ fn ticks_end_with_the_schedule_and_while_the_task_is_disabled() {
     let scheduled = on(schedule(), vec![services_input(&["web"])]);
     let mut planner = empty_planner();
     planner.reconcile([active(&scheduled)], at(0));
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     assert_eq!(
         due(&mut planner, 0, "10:01"),
         0,
@@ -240,7 +240,7 @@ fn ticks_end_with_the_schedule_and_while_the_task_is_disabled() {
     planner.reconcile([desired(&scheduled, TaskMode::Disabled, vec![])], at(541));
     assert_eq!(due(&mut planner, 1200, "10:21"), 0);
     planner.reconcile([active(&scheduled)], at(1201));
-    planner.observe(&id("web"), full(2, []), at(1201)).unwrap();
+    sees(&mut planner, "web", full(2, []), at(1201));
     assert_eq!(due(&mut planner, 1201, "10:21"), 0);
     assert_eq!(next_tick(&planner), Some(clock("10:30")));
     let changed = on(Condition::NoCondition, vec![services_input(&["web"])]);

@@ -227,19 +227,19 @@ fn a_module_input_keeps_its_values_too() {
     let mut spec = task("t", &["web"], BufferPeriod::DISABLED);
     spec.definition.module_inputs = vec![ModuleInput::ConsulKv(prefix())];
     let mut planner = Planner::new([&spec]);
-    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    sees(&mut planner, "web", full(1, []), at(0));
     observe(&mut planner, 1, &[("a/1", Some("1"))], at(0));
     planner.take_due(at(0));
     observe(&mut planner, 2, &[("a/1", None)], at(1));
     assert_eq!(planner.next_due(), None, "it triggers nothing");
     planner.note_applied(&name(), applied(&[("a/1", Some("1"))]), at(1));
     let web = full(2, [instance("web", "w", 1)]);
-    planner.observe(&id("web"), web, at(2)).unwrap();
+    sees(&mut planner, "web", web, at(2));
     assert_eq!(applies(&mut planner, at(2)), pairs(&[("a/1", "1")]));
     planner.reconcile([active(&spec)], at(3));
     observe(&mut planner, 3, &[("a/1", Some("4"))], at(3));
     assert_eq!(planner.next_due(), None);
     let web = full(3, []);
-    planner.observe(&id("web"), web, at(4)).unwrap();
+    sees(&mut planner, "web", web, at(4));
     assert_eq!(applies(&mut planner, at(4)), pairs(&[("a/1", "4")]));
 }
