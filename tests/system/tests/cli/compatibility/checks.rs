@@ -317,10 +317,6 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
                 "services/gateway/tests/it/health.rs",
                 "unhealthy_while_none_does",
             ),
-            Test(
-                "services/gateway/tests/it/health.rs",
-                "unhealthy_while_the_scheduler_says_why_it_cannot_work",
-            ),
         ],
     ),
     (
