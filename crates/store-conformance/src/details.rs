@@ -30,6 +30,7 @@ pub(super) fn details(text: &str) -> RunDetails {
             },
             remote_url: Some(text.replace(char::is_control, " ")),
             error_code: Some("terraform-failed".to_owned()),
+            worker_version: Some("0.1.0".to_owned()),
         },
         findings: RunFindings {
             changes: vec![ResourceChange {

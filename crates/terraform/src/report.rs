@@ -128,8 +128,7 @@ impl Report {
             summary: RunSummary {
                 resources: begun.then_some(resources),
                 phases,
-                remote_url: None,
-                error_code: None,
+                ..RunSummary::default()
             },
             findings: RunFindings {
                 changes,

@@ -101,6 +101,9 @@ pub(crate) async fn attempt(
         }
     };
     let mut details = findings.as_ref().map(AttemptReport::details);
+    if let Some(details) = &mut details {
+        details.summary.worker_version = Some(shared.options.record.version.clone());
+    }
     if let Some(code) = code {
         let summary = &mut details.get_or_insert_default().summary;
         summary.error_code = Some(code.as_str().to_owned());

@@ -636,6 +636,10 @@ pub struct RunDetails {
     #[prost(string, tag = "9")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub error_code: ::prost::alloc::string::String,
+    /// Version of the worker.
+    #[prost(string, tag = "10")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub worker_version: ::prost::alloc::string::String,
 }
 /// An output of the module.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1071,6 +1075,10 @@ pub struct AttemptRecord {
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
     pub phase: i32,
+    /// Version of the worker; empty while the attempt goes on, and if the worker did not report its end.
+    #[prost(string, tag = "12")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub worker_version: ::prost::alloc::string::String,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -37,6 +37,7 @@ pub fn attempt_to_wire(record: AttemptRecord) -> proto::AttemptRecord {
         ended_at: record.ended_at.map(timestamp_to_wire),
         phases: (phases != PhaseTimes::default()).then(|| phases_to_wire(phases)),
         error: record.error,
+        worker_version: record.worker_version,
         phase: record
             .phase
             .map(run_phase_to_wire)

@@ -26,6 +26,7 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
         outputs: findings.outputs.into_iter().map(output_to_wire).collect(),
         remote_url: summary.remote_url.unwrap_or_default(),
         error_code: summary.error_code.unwrap_or_default(),
+        worker_version: summary.worker_version.unwrap_or_default(),
     }
 }
 
@@ -70,6 +71,7 @@ pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
             },
             remote_url: Some(details.remote_url).filter(|url| !url.is_empty()),
             error_code: Some(details.error_code).filter(|code| !code.is_empty()),
+            worker_version: Some(details.worker_version).filter(|version| !version.is_empty()),
         },
         findings: RunFindings {
             changes: details.changes.into_iter().map(change_from_wire).collect(),
@@ -177,6 +179,7 @@ mod tests {
                 },
                 remote_url: Some("https://tfe.example.com/run-1".into()),
                 error_code: Some("terraform-failed".into()),
+                worker_version: Some("0.1.0".into()),
             },
             findings: RunFindings {
                 changes: [

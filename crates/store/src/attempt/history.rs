@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AfterAttempt, AttemptEnding, AttemptOutcome, AttemptRecord, PhaseTimes, RunPhase, RunStatus,
-    RunSummary, newest_attempts,
+    AfterAttempt, AttemptEnding, AttemptOutcome, AttemptRecord, RunPhase, RunStatus, RunSummary,
+    newest_attempts,
 };
 use cts_core::{LeaseEpoch, WorkerId};
 
@@ -34,6 +34,7 @@ impl Attempt {
         now: DateTime<Utc>,
     ) -> AttemptRecord {
         let details = completion.details.as_ref();
+        let summary = details.map(|it| it.summary.clone()).unwrap_or_default();
         let record = AttemptRecord {
             epoch: completion.epoch,
             number: self.attempts,
@@ -43,8 +44,9 @@ impl Attempt {
             ended_at: Some(now),
             ending,
             error: String::new(),
+            worker_version: summary.worker_version.unwrap_or_default(),
             early_failure: completion.early_failure,
-            phases: details.map(|it| it.summary.phases).unwrap_or_default(),
+            phases: summary.phases,
             phase: self
                 .run_phase
                 .filter(|_| ending == AttemptEnding::LeaseLost),
@@ -64,8 +66,7 @@ impl Attempt {
 /// Returns the recorded attempts of a row of `runs`, oldest first.
 ///
 /// `ended_attempts` lacks the newest attempt while it is running, and if it succeeded in the ordinary way. Its
-/// record is then derived from the columns of its lease, as far
-/// as they concern the last grant.
+/// record is then derived from the columns of its lease, as far as they concern the last grant.
 pub fn attempts(row: &dyn Columns) -> Result<Vec<AttemptRecord>, StoreError> {
     let row = Fields::new(row, "read the attempts of a run", "runs").keyed_by_id("id")?;
     let mut records: Vec<AttemptRecord> = row.json_if_any("ended_attempts")?.unwrap_or_default();
@@ -95,7 +96,9 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
     };
     let run_phase = row.text_if_any("run_phase")?.filter(|_| is_known);
     let run_phase = run_phase.and_then(RunPhase::parse);
+    // The summary of a running run is of an earlier attempt.
     let summary: Option<RunSummary> = row.json_if_any("summary")?;
+    let summary = summary.filter(|_| !is_running).unwrap_or_default();
     let record = AttemptRecord {
         epoch,
         number: row.number("attempts")?,
@@ -105,12 +108,9 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
         ended_at: row.time_if_any("finished_at")?.filter(|_| !is_running),
         ending,
         error: String::new(),
+        worker_version: summary.worker_version.unwrap_or_default(),
         early_failure: None,
-        // The summary of a running run is of an earlier attempt.
-        phases: match summary {
-            Some(summary) if !is_running => summary.phases,
-            _ => PhaseTimes::default(),
-        },
+        phases: summary.phases,
         phase: run_phase.filter(|_| is_running),
         retry_after: None,
     };

@@ -66,6 +66,9 @@ pub struct AttemptRecord {
     /// Its error, shortened; empty without an error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// Version of the worker; empty if the worker did not report the end of the attempt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub worker_version: String,
     /// The side at fault if the attempt failed before Terraform started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_failure: Option<EarlyFailure>,
@@ -124,6 +127,7 @@ mod tests {
             ended_at: DateTime::from_timestamp_micros(1_770_110_150_000_003),
             ending: AttemptEnding::LeaseLost,
             error: String::new(),
+            worker_version: "0.1.0".to_owned(),
             early_failure: Some(EarlyFailure::Machine),
             phases: PhaseTimes {
                 init: Some(Duration::from_millis(1_200)),

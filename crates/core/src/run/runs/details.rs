@@ -46,7 +46,7 @@ pub struct RunDetails {
     pub findings: RunFindings,
 }
 
-/// Maximum bytes of a code.
+/// Maximum bytes of a code or a version.
 const LONGEST_CODE: usize = 64;
 
 /// Numbers of an attempt.
@@ -64,6 +64,9 @@ pub struct RunSummary {
     /// Code of the error, if the attempt failed; a code of a later version may be unknown here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Version of the worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_version: Option<String>,
 }
 
 /// Numbers of resources. A replaced resource counts as added and destroyed.
@@ -300,6 +303,8 @@ impl RunDetails {
         self.summary.remote_url = url.map(bounded_url);
         let code = self.summary.error_code.take();
         self.summary.error_code = code.filter(|code| code.len() <= LONGEST_CODE);
+        let version = self.summary.worker_version.take();
+        self.summary.worker_version = version.filter(|version| version.len() <= LONGEST_CODE);
         let findings = &mut self.findings;
         cut_list(
             &mut findings.changes,

@@ -105,6 +105,7 @@ mod tests {
             ended_at: None,
             ending,
             error: String::new(),
+            worker_version: String::new(),
             early_failure: Some(failure),
             phases: PhaseTimes::default(),
             phase: None,

@@ -178,6 +178,7 @@ fn details() -> RunDetails {
         ],
         remote_url: REMOTE_URL.into(),
         error_code: "terraform-failed".into(),
+        worker_version: "0.1.0".into(),
     }
 }
 
@@ -251,6 +252,7 @@ fn attempt(ending: i32) -> AttemptRecord {
         ended_at: Some(at(2, 0)),
         phases: details().phases,
         error: "could not apply".into(),
+        worker_version: "0.1.0".into(),
         phase: RunPhase::Plan.into(),
         retry_after: Some(Duration {
             seconds: 5,

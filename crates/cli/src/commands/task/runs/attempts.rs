@@ -41,6 +41,9 @@ fn line(record: &AttemptRecord, before: Option<&AttemptRecord>, worker: &str) ->
         text = format!("{text} after {}", duration(ended - leased));
     }
     text = format!("{text} on {worker}");
+    if !record.worker_version.is_empty() {
+        text = format!("{text} ({})", record.worker_version);
+    }
     if let Some(leased) = leased {
         text = format!("{text}, from {}", local(leased));
     }
@@ -127,6 +130,7 @@ mod tests {
             renewed_at: Some(at(141)),
             ended_at: Some(at(150)),
             error: "exit status 1\n\nError: full\n".into(),
+            worker_version: "0.1.0".into(),
             retry_after: Some(span(2)),
             ..record(2, "w-2", AttemptEnding::Failed)
         };
@@ -151,7 +155,7 @@ mod tests {
                 shown(100)
             ),
             format!(
-                "2: failed after 9.0 s on w-2, from {}; 1.0 s after the one before; \
+                "2: failed after 9.0 s on w-2 (0.1.0), from {}; 1.0 s after the one before; \
                  exit status 1: full; next one due 2.0 s later",
                 shown(141)
             ),

@@ -39,6 +39,7 @@ fn details(text: &str, changes: usize, diagnostics: usize) -> RunDetails {
             },
             remote_url: Some(text.to_owned()),
             error_code: None,
+            worker_version: Some("0.1.0".to_owned()),
         },
         findings: RunFindings {
             changes: vec![change; changes],
@@ -79,7 +80,7 @@ fn details_are_stored_as_json_in_which_more_may_come() {
     let stored = serde_json::to_string(&summary).unwrap();
     assert_eq!(
         stored,
-        r#"{"resources":{"added":3,"changed":0,"destroyed":0,"imported":0},"phases":{"init":1500},"remote_url":"text"}"#
+        r#"{"resources":{"added":3,"changed":0,"destroyed":0,"imported":0},"phases":{"init":1500},"remote_url":"text","worker_version":"0.1.0"}"#
     );
     assert_eq!(
         serde_json::from_str::<RunSummary>(&stored).unwrap(),
