@@ -95,6 +95,24 @@ pub async fn sick_workers_give_a_run_back_three_times<F: Fixture>() {
     }
 }
 
+pub async fn a_run_that_fails_early_on_healthy_workers_fails_after_three_attempts<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let workers = ["1", "2", "3"];
+    for worker in workers {
+        scene.heartbeat(&worker_record(worker)).await;
+    }
+    let run = scene.queue("a", "1").await;
+    for worker in workers {
+        let lease = leases(&scene, worker).await;
+        let ended = fails(&scene, &lease, EarlyFailure::Run).await;
+        assert!(!ended.given_back);
+        scene.advance(seconds(10));
+    }
+    let ends = vec![AttemptEnding::Failed; 3];
+    assert_eq!(counted(&scene, run).await, (3, ends));
+    assert_eq!(scene.run(run).await.status, RunStatus::Failed);
+}
+
 pub async fn a_run_that_failed_early_on_a_healthy_worker_is_not_given_back<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queue("a", "1").await;

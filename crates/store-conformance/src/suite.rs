@@ -71,6 +71,7 @@ macro_rules! store_suite {
                 an_attempt_of_a_sick_worker_does_not_count_and_another_worker_gets_the_run,
                 a_second_attempt_of_a_sick_worker_counts,
                 sick_workers_give_a_run_back_three_times,
+                a_run_that_fails_early_on_healthy_workers_fails_after_three_attempts,
                 a_run_that_failed_early_on_a_healthy_worker_is_not_given_back,
                 a_requested_run_of_a_sick_worker_goes_on_elsewhere,
                 the_last_worker_waits_two_seconds_for_another_one_that_fits,

@@ -19,7 +19,7 @@ use futures::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll, Stream
 use tonic::Status;
 
 use self::requested_reads::RequestedReads;
-use self::subscription::{Messages, Terms, ViewEnded, updates};
+use self::subscription::{Messages, ViewEnded, updates};
 use crate::views::Views;
 
 /// The messages for a subscriber that sends `requests`. If the subscriber ends its requests, it continues to receive.
@@ -131,12 +131,9 @@ where
     fn handle_request(&mut self, request: WatchRequest) -> Result<(), Status> {
         match request.change {
             Some(Change::Subscribe(subscribe)) => {
-                let terms = Terms {
-                    id: subscribe.subscription_id,
-                    takes_unreadable_keys: subscribe.takes_unreadable_keys,
-                };
+                let id = subscribe.subscription_id;
                 for view in views_from_wire(subscribe)? {
-                    self.subscribe(view, terms);
+                    self.subscribe(view, id);
                 }
             }
             Some(Change::Unsubscribe(unsubscribe)) => {
@@ -160,11 +157,11 @@ where
         Ok(())
     }
 
-    fn subscribe(&mut self, view: View, terms: Terms) {
+    fn subscribe(&mut self, view: View, subscription: u64) {
         let id = view.id();
         let view = self.views.subscribe(view);
         let (requests, reads) = (view.requests(), RequestedReads::default());
-        let followed = updates(id.clone(), (view, reads.clone()), terms).boxed();
+        let followed = updates(id.clone(), (view, reads.clone()), subscription).boxed();
         let (followed, updates) = stream::abortable(followed);
         self.changes.push(followed);
         // An older subscription to the same view ends only here, so the poller goes on.

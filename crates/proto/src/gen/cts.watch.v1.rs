@@ -279,10 +279,6 @@ pub struct Subscribe {
     /// Views of keys.
     #[prost(message, repeated, tag = "5")]
     pub consul_kv_views: ::prost::alloc::vec::Vec<ConsulKvView>,
-    /// The caller understands ViewDelta.unreadable_keys. Without it a view of keys with an unreadable one is
-    /// reported as a failure, and its data that was sent before stays in force.
-    #[prost(bool, tag = "6")]
-    pub takes_unreadable_keys: bool,
 }
 /// Names views to follow no longer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

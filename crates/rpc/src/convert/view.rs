@@ -55,7 +55,6 @@ same_fields!(
 pub fn subscribe_to_wire(views: impl IntoIterator<Item = View>, id: u64) -> proto::Subscribe {
     let mut subscribe = proto::Subscribe {
         subscription_id: id,
-        takes_unreadable_keys: true,
         ..Default::default()
     };
     for view in views {

@@ -52,13 +52,15 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
     })
 }
 
-/// Whether a run is queued or running.
+/// Whether a run is queued or running. The order makes Postgres use the indexes.
 pub async fn has_open(c: &mut dyn Connection) -> Result<bool, StoreError> {
     let open = sql(
         "look for open runs",
         "-- has_open_runs; indexes runs_due, runs_one_running
-        SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'queued' AND due_at >= 0)
-            OR EXISTS (SELECT 1 FROM runs WHERE status = 'running') AS value",
+        SELECT (SELECT due_at FROM runs WHERE status = 'queued' AND due_at >= 0
+                ORDER BY due_at LIMIT 1) IS NOT NULL
+            OR (SELECT task_name FROM runs WHERE status = 'running'
+                ORDER BY task_name LIMIT 1) IS NOT NULL AS value",
     );
     open.one(c, flag).await
 }
@@ -190,7 +192,7 @@ pub async fn retry_failed_now(
     let retried = sql(
         "make failed runs due",
         c.dialect().pick(
-            "-- hasten_retries: which tasks; index runs_waiting
+            "-- retry_failed_now: which tasks; index runs_waiting
         INSERT INTO hastened_tasks (task_name, hastened_at)
         SELECT t.name, {now}
         FROM tasks t LEFT JOIN hastened_tasks h ON h.task_name = t.name
@@ -203,7 +205,7 @@ pub async fn retry_failed_now(
               AND r.due_at > {now})
         ON CONFLICT (task_name) DO UPDATE SET hastened_at = excluded.hastened_at
         RETURNING task_name",
-            "-- hasten_retries: which tasks; index runs_waiting
+            "-- retry_failed_now: which tasks; index runs_waiting
         INSERT INTO hastened_tasks AS h (task_name, hastened_at)
         SELECT t.name, cts_now()
         FROM (SELECT DISTINCT task_name FROM runs
@@ -228,7 +230,7 @@ pub async fn retry_failed_now(
     names.sort_unstable();
     let due = sql(
         "make failed runs due",
-        "-- hasten_retries: their runs; index runs_waiting
+        "-- retry_failed_now: their runs; index runs_waiting
         UPDATE runs SET due_at = {now}, updated_at = {now}
         WHERE task_name {in $1} AND status = 'queued' AND kind = 'apply' AND due_at > {now}",
     );
@@ -243,7 +245,7 @@ pub async fn retry_failed_now(
 async fn unsettled(c: &mut dyn Connection) -> Result<BTreeSet<String>, StoreError> {
     let any = sql(
         "make failed runs due",
-        "-- hasten_retries: whether anything waits; index runs_due
+        "-- retry_failed_now: whether anything waits; index runs_due
         SELECT EXISTS (SELECT 1 FROM runs
                        WHERE status = 'queued' AND due_at >= 0 AND due_at > {now}
                          AND kind = 'apply') AS value",

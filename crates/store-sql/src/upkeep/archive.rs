@@ -104,6 +104,11 @@ pub(crate) async fn move_runs(
     archive: ArchiveId,
     after: RunId,
 ) -> Result<Option<RunId>, StoreError> {
+    if c.dialect() == Dialect::Sqlite {
+        // A file moves all ended runs in the transaction of the reset. A run that ended since belongs to a task that is
+        // made anew.
+        return Ok(None);
+    }
     let next = sql(
         OPERATION,
         "-- reset_tasks: the next runs; indexes runs_pkey, tasks_pkey

@@ -101,8 +101,8 @@ impl Registrations {
         Err(self.refuse(worker, RegistrationRefusal::Foreign))
     }
 
-    /// Refuses a call for a run that is not from the process that the id belongs to. A worker without registration
-    /// needs no secret.
+    /// Refuses a call for a run that is not from the process that the id belongs to. Without
+    /// `security.service_roles` a worker without registration needs no secret.
     pub(crate) async fn admit(
         &self,
         worker: &WorkerId,
@@ -116,8 +116,9 @@ impl Registrations {
                 let secret = self.key.registration_secret(worker, digest);
                 (!secret.is(&request.registration_secret)).then_some(RegistrationRefusal::Secret)
             }
-            KnownRegistration::Absent => self.required.then_some(RegistrationRefusal::Unregistered),
-            KnownRegistration::Unproven => None,
+            KnownRegistration::Absent | KnownRegistration::Unproven => {
+                self.required.then_some(RegistrationRefusal::Unregistered)
+            }
         };
         refusal.map_or(Ok(()), |refusal| Err(self.refuse(worker, refusal)))
     }

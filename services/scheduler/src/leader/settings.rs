@@ -2,7 +2,7 @@
 //! notes which workers have them (docs/configuration.md#settings-of-the-workers).
 //!
 //! The lease of a run checks these notes. A generation never changes, so a note cannot be wrong, only missing for a
-//! second.
+//! second, in a process with the only worker for some seconds.
 
 mod differences;
 mod round;

@@ -24,12 +24,19 @@ pub(crate) async fn watch(store: Arc<dyn Store>, notifier: Arc<Notifier>) {
                 None
             }
         };
-        if version.is_none() || seen.is_none() {
-            notifier.written();
-        } else if version != seen {
-            notifier.foreign_write();
+        // Without a version the last one stays, so that a write at that moment is seen with the next version.
+        match (&seen, version) {
+            (Some(seen), Some(version)) if *seen == version => {}
+            (Some(_), Some(version)) => {
+                notifier.foreign_write();
+                seen = Some(version);
+            }
+            (None, version) => {
+                notifier.written();
+                seen = version;
+            }
+            (Some(_), None) => notifier.written(),
         }
-        seen = version;
         sleep(EVERY).await;
     }
 }

@@ -107,13 +107,17 @@ async fn with_service_roles_only_registered_workers_get_leases() {
 }
 
 #[tokio::test]
-async fn workers_of_the_version_before_go_on() {
+async fn a_worker_without_registration_gets_runs_unless_roles_are_required() {
     for required in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let setup = waiting(store_in(directory.path()).await, required).await;
         let secret = send(&setup, beat("earlier", &[])).await.unwrap();
         assert!(secret.is_empty());
-        acquire(&setup, call("earlier", &[])).await.unwrap();
+        if required {
+            assert_gets_no_run(&setup, call("earlier", &[]), UNREGISTERED).await;
+        } else {
+            acquire(&setup, call("earlier", &[])).await.unwrap();
+        }
         let left = worker::HeartbeatRequest {
             leaving: true,
             ..beat("earlier", &[])
@@ -253,10 +257,9 @@ async fn a_worker_goes_on_with_a_new_database() {
 }
 
 #[tokio::test]
-async fn a_worker_that_an_earlier_scheduler_has_noted_registers_later() {
+async fn a_worker_that_was_noted_without_registration_registers_later() {
     let directory = tempfile::tempdir().unwrap();
     let setup = waiting(store_in(directory.path()).await, true).await;
-    // An earlier scheduler ignores the registration.
     send(&setup, beat("w", &[])).await.unwrap();
     let secret = register(&setup, "w", OWN).await;
     assert!(send(&setup, beat("w", &[])).await.is_err());

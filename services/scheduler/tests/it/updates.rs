@@ -76,6 +76,18 @@ async fn a_failed_check_leaves_it_switched_on() {
 async fn run_mode_now_applies_the_newest_data_once() {
     let setup = switched_off().await;
     setup.watcher.show(vec![instance("w", 2)]);
+    // The leader has seen the change when a plan has it.
+    let mut port = 1;
+    while port != 2 {
+        let (update, seen) = tokio::join!(setup.update("t", Some(true), RunMode::Inspect), async {
+            let lease = setup.acquired().await;
+            let seen = setup.input(&lease).await.services[0].port;
+            setup.complete(&lease, planned("Plan")).await.unwrap();
+            seen
+        });
+        update.unwrap();
+        port = seen;
+    }
     for enabled in [Some(true), None] {
         let (update, ()) = tokio::join!(setup.update("t", enabled, RunMode::Now), async {
             let lease = setup.acquired().await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::{Item, TraceContext, ViewId, ViewSnapshot, keys_text};
+use cts_core::{TraceContext, ViewId, ViewSnapshot};
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::{self as proto, WatchResponse};
 use cts_rpc::convert::{delta_to_wire, duration_to_wire};
@@ -17,15 +17,6 @@ use crate::views::SubscribedView;
 /// Messages that must be sent in a row.
 pub(super) type Messages = Vec<WatchResponse>;
 
-/// How a subscriber follows a view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terms {
-    /// The subscriber's name for the subscription.
-    pub(super) id: u64,
-    /// The subscriber understands keys without a value. An earlier version would take them for deleted.
-    pub(super) takes_unreadable_keys: bool,
-}
-
 /// The view's poller is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ViewEnded;
@@ -35,17 +26,16 @@ pub(super) struct ViewEnded;
 pub(super) fn updates(
     view_id: ViewId,
     (view, reads): (SubscribedView, RequestedReads),
-    terms: Terms,
+    id: u64,
 ) -> impl Stream<Item = Result<Messages, ViewEnded>> + Send {
     let subscription = view.state().map(|state| Subscription {
-        terms,
+        id,
         view_id,
         state,
         view,
         reads,
         sent: None,
         failing: false,
-        unsendable: None,
     });
     stream::unfold(subscription, |subscription| async move {
         let mut subscription = subscription?;
@@ -57,7 +47,8 @@ pub(super) fn updates(
 }
 
 struct Subscription {
-    terms: Terms,
+    /// The subscriber's name for the subscription.
+    id: u64,
     view_id: ViewId,
     view: SubscribedView,
     state: watch::Receiver<ViewState>,
@@ -66,8 +57,6 @@ struct Subscription {
     sent: Option<Arc<ViewSnapshot>>,
     /// The last message was a failure.
     failing: bool,
-    /// Beginning of the time in which the subscriber would not understand the snapshot.
-    unsendable: Option<Instant>,
 }
 
 impl Subscription {
@@ -80,9 +69,6 @@ impl Subscription {
             read,
         } = self.state.borrow_and_update().clone();
         let now = Instant::now();
-        let not_taken = self.not_taken(snapshot.as_deref(), now);
-        let failure = failure.or(not_taken);
-        let snapshot = snapshot.filter(|_| self.unsendable.is_none());
         let has_snapshot = self.sent.is_some();
         let mut messages =
             snapshot.map_or_else(Vec::new, |snapshot| self.catch_up(snapshot, trace));
@@ -102,43 +88,15 @@ impl Subscription {
             }
             None => {}
         }
-        // Sent after all content that the read has found. The subscriber does not have this content if it cannot
-        // understand it.
-        if let Some(mark) = self.reads.take(read)
-            && self.unsendable.is_none()
-        {
+        // Sent after all content that the read has found.
+        if let Some(mark) = self.reads.take(read) {
             messages.push(response(Event::Read(proto::ViewRead {
                 view_id: self.view_id.as_str().to_owned(),
                 mark,
-                subscription_id: self.terms.id,
+                subscription_id: self.id,
             })));
         }
         messages
-    }
-
-    /// The failure that the subscriber gets instead of a snapshot that it would not understand.
-    fn not_taken(&mut self, snapshot: Option<&ViewSnapshot>, now: Instant) -> Option<Arc<Failure>> {
-        let shown = snapshot.filter(|_| !self.terms.takes_unreadable_keys);
-        let mut items = shown.into_iter().flat_map(|shown| shown.items.values());
-        let odd = items.find_map(|item| match item {
-            Item::UnreadableKey(key) => Some(Arc::clone(key)),
-            _ => None,
-        });
-        let Some(key) = odd else {
-            self.unsendable = None;
-            return None;
-        };
-        Some(Arc::new(Failure {
-            message: format!(
-                "the value of key {} is not text in UTF-8, or longer than 2 MiB",
-                keys_text([&*key])
-            ),
-            refused: false,
-            outage: false,
-            failures: 1,
-            since: *self.unsendable.get_or_insert(now),
-            next_try: now,
-        }))
     }
 
     fn catch_up(&mut self, snapshot: Arc<ViewSnapshot>, trace: Option<TraceContext>) -> Messages {
@@ -149,7 +107,7 @@ impl Subscription {
             return Vec::new();
         }
         self.sent = Some(snapshot);
-        delta_to_wire(&self.view_id, self.terms.id, &delta)
+        delta_to_wire(&self.view_id, self.id, &delta)
             .into_iter()
             .map(|part| response(Event::Delta(part)))
             .collect()
@@ -165,7 +123,7 @@ impl Subscription {
             refused: failure.refused,
             outage: failure.outage,
             retry_after: Some(duration_to_wire(retry_after)),
-            subscription_id: self.terms.id,
+            subscription_id: self.id,
             failing_for: Some(since(failure.since)),
             since_answer: answered.map(since),
         }))
@@ -179,7 +137,7 @@ impl Subscription {
             base_revision: Some(revision),
             revision,
             complete: true,
-            subscription_id: self.terms.id,
+            subscription_id: self.id,
             part_number: 1,
             ..Default::default()
         })))

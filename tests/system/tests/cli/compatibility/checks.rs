@@ -409,7 +409,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "a follower answers 400",
         &[Test(
             "services/gateway/tests/it/strict_follower.rs",
-            "a_follower_names_the_leader_and_its_address",
+            "a_follower_names_the_leader_and_its_address_as_configured",
         )],
     ),
     (

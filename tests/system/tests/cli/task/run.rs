@@ -308,12 +308,12 @@ fn stopping(waiting_for: &str) -> Value {
 
 #[tokio::test]
 async fn a_run_is_cancelled_and_its_end_waited_for() {
-    let old = "worker w is of an earlier version";
+    let slow = "worker w to stop it";
     let ended = a_run("id-2", "failed");
     let script = [
         one(&stopping("")),
-        one(&stopping(old)),
-        one(&stopping(old)),
+        one(&stopping(slow)),
+        one(&stopping(slow)),
         one(&ended),
     ];
     let server = Conversation::with(script).await;
