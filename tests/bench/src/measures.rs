@@ -1,4 +1,4 @@
-//! What is measured, and how it is reported.
+//! Measured values and their reports.
 
 pub(crate) mod clock;
 pub(crate) mod report;

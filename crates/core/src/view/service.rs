@@ -134,7 +134,7 @@ impl ServiceInstance {
 mod tests {
     use super::*;
 
-    /// An instance as earlier versions write it into inputs.
+    /// An instance without named ports, as inputs have it.
     const EARLIER: &str = r#"{"id":"web-1","name":"web","kind":"","address":"10.0.0.1","port":80,"meta":{"k":"v"},"tags":["a"],"namespace":"","status":"passing","node":"n","node_id":"i","node_address":"10.0.0.1","node_datacenter":"dc1","node_tagged_addresses":[],"node_meta":[]}"#;
 
     fn port(name: &str, port: i64, default: bool) -> ServicePort {

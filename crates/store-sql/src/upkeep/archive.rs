@@ -105,8 +105,7 @@ pub(crate) async fn move_runs(
     after: RunId,
 ) -> Result<Option<RunId>, StoreError> {
     if c.dialect() == Dialect::Sqlite {
-        // A file moves all ended runs in the transaction of the reset. A run that ended since belongs to a task that is
-        // made anew.
+        // SQLite moves all ended runs in the transaction of the reset. A run that ends later stays until it is pruned.
         return Ok(None);
     }
     let next = sql(

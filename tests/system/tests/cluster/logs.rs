@@ -1,4 +1,4 @@
-//! What the processes of a cluster log and answer when something is wrong.
+//! Log lines and answers of the processes of a cluster during faults.
 
 mod broken_runs_log;
 mod log_marks;

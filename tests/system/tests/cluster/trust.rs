@@ -1,4 +1,4 @@
-//! What the processes of a cluster may do, and whom they trust.
+//! Roles of the processes of a cluster, and the certificates that they trust.
 
 mod policies;
 mod registrations;
