@@ -1,11 +1,15 @@
 //! The one connection that writes, and its transactions.
 
+use std::fs;
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cts_store::StoreError;
 use cts_store_sql::{Durability, failed_to};
+use parking_lot::Mutex;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
@@ -31,7 +35,14 @@ pub(crate) struct Writer {
     suspect: Arc<AtomicBool>,
     /// Number of connections that were opened.
     connections: Arc<AtomicU64>,
+    /// The write-ahead log, which every commit of every process grows or rewrites.
+    log: PathBuf,
+    /// The last foreign version, and the log before it was read.
+    foreign: Arc<Mutex<Option<(LogMark, String)>>>,
 }
+
+/// Inode, size, and time of the last write in seconds and nanoseconds.
+type LogMark = (u64, u64, i64, i64);
 
 impl Writer {
     pub(crate) async fn connect(options: SqliteConnectOptions) -> Result<Self, sqlx::Error> {
@@ -39,6 +50,8 @@ impl Writer {
         let failed = Arc::clone(&suspect);
         let connections = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&connections);
+        let mut log = options.get_filename().as_os_str().to_owned();
+        log.push("-wal");
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
             // A file does not need a ping.
@@ -66,6 +79,8 @@ impl Writer {
             pool,
             suspect,
             connections,
+            log: log.into(),
+            foreign: Arc::default(),
         })
     }
 
@@ -85,16 +100,27 @@ impl Writer {
 
     /// A version that changes with every commit of another process: within this process only this connection commits.
     /// `None` while a transaction is open, or after a failed commit.
+    ///
+    /// Does not ask SQLite while the write-ahead log is as it was.
     pub(crate) async fn foreign_version(&self) -> Result<Option<String>, StoreError> {
         if self.suspect.load(Ordering::SeqCst) {
             return Ok(None);
+        }
+        let log = fs::metadata(&self.log).ok();
+        let log = log.map(|log| (log.ino(), log.size(), log.mtime(), log.mtime_nsec()));
+        if let (Some(log), Some((seen, version))) = (&log, &*self.foreign.lock())
+            && log == seen
+        {
+            return Ok(Some(version.clone()));
         }
         let Some(mut connection) = self.pool.try_acquire() else {
             return Ok(None);
         };
         let commits = commits_of_others(&mut connection).await?;
         let connection = self.connections.load(Ordering::SeqCst);
-        Ok(Some(format!("{connection}.{commits}")))
+        let version = format!("{connection}.{commits}");
+        *self.foreign.lock() = log.map(|log| (log, version.clone()));
+        Ok(Some(version))
     }
 
     pub(crate) async fn close(&self) {

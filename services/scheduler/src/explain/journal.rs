@@ -72,8 +72,9 @@ impl Journal {
         }
     }
 
-    /// Finishes the write in progress, and waits until something may be noted again. Cancel safe.
-    pub(crate) async fn write(&mut self) {
+    /// Finishes the write in progress, and waits until something may be noted again: for ever if all is written of
+    /// this number of changes. Cancel safe.
+    pub(crate) async fn write(&mut self, changes: u64) {
         while let Some(written) = self.writing.join_next().await {
             if let Ok(Err(error)) = written {
                 tracing::debug!(error = %Chain(&error), "explanations of tasks are not stored");
@@ -81,6 +82,9 @@ impl Journal {
                 self.written.clear();
                 self.complete = None;
             }
+        }
+        if self.complete == Some(changes) {
+            std::future::pending::<()>().await;
         }
         sleep_until(self.next).await;
     }

@@ -22,7 +22,7 @@ use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
 use crate::notifier::Notifier;
 use crate::status::OrStatus as _;
 
-/// Time between two heartbeats of a worker.
+/// Time between two heartbeats of a worker; longer at a scheduler that has its store for itself.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl WorkerService for WorkerEndpoint {
         let key = key.filter(|_| request.wants_cluster_key);
         Ok(Response::new(proto::HeartbeatResponse {
             drain,
-            next: Some(convert::duration_to_wire(HEARTBEAT)),
+            next: Some(convert::duration_to_wire(self.notifier.poll(HEARTBEAT))),
             cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
             remote_requests_per_minute: remote_requests,
             leader_start: leader_start.unwrap_or_default(),

@@ -130,7 +130,7 @@ impl LeaderLoop {
                     self.look_at_disabled = Some(Instant::now());
                     continue;
                 }
-                () = journal.write(), if explains => {
+                () = journal.write(self.planner.changes()), if explains => {
                     let now = self.context.clock.now();
                     journal.note(self.planner.changes(), self.planner.task_snapshots(), now);
                     continue;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cts_core::{ConfigurationFingerprint, SystemClock};
 use cts_proto::worker::v1 as worker;
+use cts_rpc::convert;
 use cts_scheduler::{Options, Workers};
 use cts_store::{AppliedConfiguration, Configuration, ConfigurationStore as _};
 use cts_store_sqlite::SqliteStore;
@@ -97,7 +98,9 @@ async fn a_scheduler_without_work_polls_its_store_seldom() {
             registration: vec![1; 32],
             ..worker::HeartbeatRequest::default()
         };
-        idle.setup.workers.clone().heartbeat(request).await.unwrap();
+        let answer = idle.setup.workers.clone().heartbeat(request).await.unwrap();
+        let next = convert::duration_from_wire(answer.into_inner().next.as_ref());
+        assert_eq!(next, Duration::from_secs(8));
     }
     let after = idle.calls();
     for name in POLLS {

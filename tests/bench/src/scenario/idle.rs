@@ -16,8 +16,8 @@ use crate::stage::{Plan, Stage, Version};
 
 const INSTANCES: u32 = 10;
 
-/// Time after the first pass until everything has come to rest.
-const REST: Duration = Duration::from_secs(10);
+/// Time after the first pass until everything has come to rest: the looks at the store are longest by then.
+const REST: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(stage: &mut Stage, options: &IdleArguments) -> Result<Vec<Metric>> {
     for service in services(options.services.into()) {
