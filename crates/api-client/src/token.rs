@@ -41,7 +41,7 @@ pub enum TokenError {
         #[source]
         source: io::Error,
     },
-    /// Others may read the file.
+    /// Other users may read the file.
     #[error("the file {} of -token-file is open to others (mode {mode:o}): `chmod 600` it", path.display())]
     Open {
         /// The file.

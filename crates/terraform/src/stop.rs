@@ -39,13 +39,13 @@ impl Default for StopPolicy {
 
 /// The order to stop that an attempt waits for: gently, or gently and gone by a given moment.
 ///
-/// Clones give and obey the same order. A command that waits to start when the order comes is not started any
+/// Clones give and follow the same order. A command that waits to start when the order comes is not started any
 /// more.
 #[derive(Clone)]
 pub struct StopSignal {
     policy: StopPolicy,
     given: CancellationToken,
-    /// Cancelling this token gives the order, too, and ends the patience of all stops.
+    /// Cancelling this token gives the order, too, and ends the wait of all stops.
     parent: CancellationToken,
     terms: Arc<watch::Sender<StopTerms>>,
 }
@@ -169,7 +169,7 @@ impl StopSignal {
         self.terms.subscribe()
     }
 
-    /// Waits until the parent is cancelled, which ends the patience of a stop.
+    /// Waits until the parent is cancelled, which ends the wait of a stop.
     pub(crate) async fn parent_cancelled(&self) {
         self.parent.cancelled().await;
     }

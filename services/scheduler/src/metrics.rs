@@ -24,11 +24,11 @@ const ENDS: [RunStatus; 3] = [
 /// Why an input needs no run of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Skipped {
-    /// It is applied, or being applied.
+    /// The input is applied, or a run applies it.
     Unchanged,
-    /// The queued run has it.
+    /// The queued run has the input.
     Queued,
-    /// The shrink limit blocks it.
+    /// The shrink limit blocks the input.
     Blocked,
     /// Its run was cancelled.
     Withheld,

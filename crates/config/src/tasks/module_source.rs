@@ -70,7 +70,7 @@ pub(crate) struct MissingVariable {
 }
 
 impl ResolvedModule {
-    /// One that Terraform fetches, or that is not here.
+    /// A module that Terraform fetches, or a directory that is missing on this machine.
     pub(super) fn elsewhere(source: String) -> Self {
         Self {
             source,
@@ -104,7 +104,7 @@ impl ResolvedModule {
         problems.collect()
     }
 
-    /// One that cannot be used.
+    /// A module that cannot be used.
     pub(super) fn unusable(source: String, problem: String) -> Self {
         Self {
             problem: Some(problem),
@@ -145,7 +145,7 @@ impl ResolvedModule {
             }
         });
         let own = task.variables.keys();
-        // One that cannot be set at all is a problem of its own.
+        // A variable that no task can set is a separate problem.
         let own = own.filter(|variable| {
             !declared.contains(*variable) && task.variable_problem(variable).is_none()
         });

@@ -28,7 +28,7 @@ pub(crate) enum VersionError {
 
 impl ExactVersion {
     /// Reads an exact version: `v` in front and more than three parts are allowed, build metadata too.
-    /// One that is older than what is supported, or a pre-release, is refused.
+    /// A version below the oldest supported version, and a pre-release, are refused.
     pub(crate) fn read(text: &str, engine: EngineKind) -> Result<Self, VersionError> {
         let malformed = || VersionError::Malformed {
             text: text.to_owned(),
