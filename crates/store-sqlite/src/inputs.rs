@@ -3,6 +3,7 @@
 use cts_core::FrozenInput;
 use cts_store::EncodedContents;
 use cts_store::enqueue::EnqueueError;
+use serde_json::Value;
 use sqlx::SqliteConnection;
 
 use cts_store_sql::failed_to;
@@ -30,7 +31,7 @@ pub(crate) async fn store(
     .await
     .map_err(failed_to(STORE))?;
     let Some(id) = id else { return Ok(()) };
-    for (position, content) in (0_i64..).zip(&input.contents) {
+    for content in &input.contents {
         if let Some((encoding, bytes)) = encoded.get(&content.hash) {
             sqlx::query(
                 "-- enqueue: contents are stored once
@@ -45,20 +46,20 @@ pub(crate) async fn store(
             .await
             .map_err(failed_to(STORE))?;
         }
-        let listed = sqlx::query(
-            "-- enqueue: contents of an input
-            INSERT INTO input_contents (input_id, content_id, position)
-            SELECT ?, id, ? FROM contents WHERE hash = ?",
-        )
-        .bind(id)
-        .bind(position)
-        .bind(content.hash.to_string())
-        .execute(&mut *connection)
-        .await
-        .map_err(failed_to(STORE))?;
-        if listed.rows_affected() == 0 {
-            return Err(EnqueueError::Forgotten);
-        }
     }
-    Ok(())
+    let hashes = input.contents.iter();
+    let hashes: Value = hashes.map(|content| content.hash.to_string()).collect();
+    let listed = sqlx::query(
+        "-- enqueue: contents of an input
+        INSERT INTO input_contents (input_id, content_id, position)
+        SELECT ?, c.id, listed.key FROM json_each(?) listed JOIN contents c ON c.hash = listed.value",
+    )
+    .bind(id)
+    .bind(hashes.to_string())
+    .execute(&mut *connection)
+    .await
+    .map_err(failed_to(STORE))?;
+    let complete =
+        u64::try_from(input.contents.len()).is_ok_and(|all| all == listed.rows_affected());
+    complete.then_some(()).ok_or(EnqueueError::Forgotten)
 }
