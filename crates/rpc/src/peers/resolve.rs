@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Chain, Outage};
+use cts_core::Chain;
+use cts_core::Outage;
 use futures::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
