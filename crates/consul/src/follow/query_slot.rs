@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::query_pool::readers::ReadPermit;
+use crate::follow::query_pool::readers::ReadPermit;
 use crate::settings::WAIT_TIME;
 
 /// The way in which a query may be sent now.

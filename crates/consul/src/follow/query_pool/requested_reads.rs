@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use super::members::Members;
 use super::slot_allocator::MemberId;
 use crate::error::ConsulError;
-use crate::followed_query::FollowedQuery;
-use crate::poll_event::PollEvent;
+use crate::follow::followed_query::FollowedQuery;
+use crate::follow::poll_event::PollEvent;
+use crate::follow::read_requests::GATHER;
 use crate::query::Query;
-use crate::read_requests::GATHER;
 
 /// Pauses after failures in a row. The follower of the query reports them.
 const RETRIES: Backoff =

@@ -36,11 +36,11 @@ pub use self::members::Usage;
 use self::requested_reads::read_on_request;
 use self::shared_slot::SharedSlot;
 use crate::client::ConsulClient;
-use crate::followed_query::FollowedQuery;
-use crate::poll::follow;
-use crate::poll_event::PollEvent;
+use crate::follow::followed_query::FollowedQuery;
+use crate::follow::poll::follow;
+use crate::follow::poll_event::PollEvent;
+use crate::follow::read_requests::ReadRequests;
 use crate::query::Query;
-use crate::read_requests::ReadRequests;
 
 /// Follows queries. Cheap to clone; all clones share their connections.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 use super::change_scope::{ChangeScope, ScopeKey};
 use super::members::Members;
 use super::slot_allocator::MemberId;
+use crate::follow::query_slot::{Permit, QuerySlot};
 use crate::query::Query;
-use crate::query_slot::{Permit, QuerySlot};
 use crate::settings::WAIT_TIME;
 
 /// A member of the pool, as long as it is followed.

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use crate::client::Answer;
 use crate::error::ConsulError;
-use crate::poll_event::PollEvent;
-use crate::read_requests::ReadRequests;
+use crate::follow::poll_event::PollEvent;
+use crate::follow::read_requests::ReadRequests;
 
 /// The state of a followed query. Several requests for the query may be under way.
 pub(crate) struct FollowedQuery<F> {

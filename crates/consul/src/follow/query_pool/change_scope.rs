@@ -27,8 +27,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
-use crate::poll::poll;
-use crate::poll_event::PollEvent;
+use crate::follow::poll::poll;
+use crate::follow::poll_event::PollEvent;
 use crate::query::{ChangeProbe, ProbeKind, Query};
 
 /// Time for the answers to held queries to come as well.

@@ -17,14 +17,14 @@ use std::time::Duration;
 use cts_core::{Backoff, Pauses};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::blocking_read::{BlockingRead, blocking_read};
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
-use crate::followed_query::FollowedQuery;
-use crate::poll_event::PollEvent;
+use crate::follow::blocking_read::{BlockingRead, blocking_read};
+use crate::follow::followed_query::FollowedQuery;
+use crate::follow::poll_event::PollEvent;
+use crate::follow::query_slot::{OwnSlot, Permit, QuerySlot};
+use crate::follow::read_requests::ReadRequests;
 use crate::query::Query;
-use crate::query_slot::{OwnSlot, Permit, QuerySlot};
-use crate::read_requests::ReadRequests;
 use crate::recovery::Listener;
 
 /// Least time between the starts of two requests of one query.

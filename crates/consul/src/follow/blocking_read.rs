@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::client::{Answer, ConsulClient};
 use crate::error::ConsulError;
-use crate::followed_query::{Begun, FollowedQuery};
-use crate::poll_event::PollEvent;
+use crate::follow::followed_query::{Begun, FollowedQuery};
+use crate::follow::poll_event::PollEvent;
 use crate::query::Query;
 
 /// The end of a query that Consul may have held.
