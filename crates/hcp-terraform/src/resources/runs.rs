@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::document::{document, relation};
 use crate::error::ApiError;
-use crate::run::Run;
-use crate::run_variable::RunVariable;
+use crate::resources::run::Run;
+use crate::resources::run_variable::RunVariable;
 use crate::server::Server;
 
 /// A run to create. The workspace decides whether the plan is applied without confirmation: an operator may have

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::document::{Resource, document, or_default};
 use crate::error::ApiError;
-use crate::run_variable::exposed;
+use crate::resources::run_variable::exposed;
 use crate::server::Server;
 
 /// Most bytes of a value (256 kB).

@@ -6,8 +6,8 @@ use cts_core::Digest;
 use serde::Deserialize;
 
 use crate::document::{Related, Resource, or_default};
-use crate::run_phase::RunPhase;
-use crate::run_variable::{RunVariable, digests};
+use crate::resources::run_phase::RunPhase;
+use crate::resources::run_variable::{RunVariable, digests};
 use crate::word::Word;
 
 pub type Run = Resource<RunAttributes, RunRelations>;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::document::{Related, Resource, document, or_default};
 use crate::error::ApiError;
+use crate::resources::tags::named_tags;
 use crate::server::Server;
-use crate::tags::named_tags;
 use crate::word::Word;
 
 pub type Workspace = Resource<WorkspaceAttributes, WorkspaceRelations>;
