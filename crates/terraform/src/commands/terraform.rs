@@ -13,16 +13,16 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempt;
+use crate::commands::json_events::JsonEvents;
+use crate::commands::outcome::{exit_error, failed, must_succeed};
+use crate::commands::plugin_cache::CacheLock;
+use crate::commands::shared_init::SharedInit;
 use crate::data_files::workspace_file;
 use crate::directory::write_if_different;
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
-use crate::json_events::JsonEvents;
-use crate::outcome::{exit_error, failed, must_succeed};
-use crate::plugin_cache::CacheLock;
 use crate::process::{self, Ended, Job, StdoutUse};
 use crate::provider_schema::ProviderForms;
-use crate::shared_init::SharedInit;
 use crate::step::{Step, Tuning};
 
 /// Terraform's exit code after a failure that it reports; a crash has a greater code.

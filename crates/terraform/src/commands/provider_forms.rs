@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use crate::attempt::Attempt;
+use crate::commands::outcome::{failed, must_succeed};
+use crate::commands::terraform::Terraform;
 use crate::data_files::{NO_LOCK, lock_digest};
 use crate::directory::{create_secret, remove_if_present, write_if_different};
 use crate::error::{CommandError, CommandFailure};
-use crate::outcome::{failed, must_succeed};
 use crate::process::StdoutUse;
 use crate::provider_schema::ProviderForms;
 use crate::render::RootModule;
 use crate::step::Step;
-use crate::terraform::Terraform;
 
 /// The file with the forms, in the task directory.
 const FORMS_FILE: &str = ".cts-provider-forms.json";

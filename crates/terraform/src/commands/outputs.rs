@@ -12,13 +12,13 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use crate::attempt::Attempt;
+use crate::commands::outcome::{exit_error, failed};
+use crate::commands::terraform::Terraform;
 use crate::directory::write_if_different;
 use crate::error::{CommandError, CommandFailure, MissingOutput};
-use crate::outcome::{exit_error, failed};
 use crate::process::StdoutUse;
 use crate::render::{ConfigurationFiles, GeneratedFile, OUTPUTS_TF, WantedOutputs};
 use crate::step::Step;
-use crate::terraform::Terraform;
 
 use declared::Declared;
 

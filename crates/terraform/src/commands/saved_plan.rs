@@ -11,11 +11,11 @@ use cts_core::Chain;
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::attempt::Attempt;
+use crate::commands::outcome::failed;
+use crate::commands::terraform::{PlanOutput, Terraform};
 use crate::directory::{make_secret, remove_if_present, write_secret};
 use crate::error::{CommandError, FileError};
-use crate::outcome::failed;
 use crate::step::Step;
-use crate::terraform::{PlanOutput, Terraform};
 
 /// Its name in the directory of the task.
 const FILE: &str = "saved.tfplan";

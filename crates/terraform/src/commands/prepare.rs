@@ -4,15 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::attempt::Attempt;
+use crate::commands::outcome::failed;
+use crate::commands::shared_init::SharedInit;
+use crate::commands::terraform::Terraform;
+use crate::commands::torn::is_torn;
 use crate::data_files::{FINGERPRINT_FILE, lock_digest};
 use crate::directory::{remove_if_present, write_if_different};
 use crate::error::CommandError;
-use crate::outcome::failed;
 use crate::render::RootModule;
-use crate::shared_init::SharedInit;
 use crate::step::Step;
-use crate::terraform::Terraform;
-use crate::torn::is_torn;
 
 /// The steps that [`Terraform::prepare`] had to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use cts_core::Digest;
 use serde::Deserialize;
 
 use crate::attempt::Attempt;
+use crate::commands::outcome::{exit_error, failed};
+use crate::commands::terraform::Terraform;
 use crate::error::{CommandError, CommandFailure, asks_for_init, summaries};
-use crate::outcome::{exit_error, failed};
 use crate::output::Discard;
 use crate::process::StdoutUse;
 use crate::step::Step;
-use crate::terraform::Terraform;
 
 /// The output of `validate -json`; the parts that are used.
 #[derive(Debug, Deserialize)]

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 
 use super::direct::workspace_directory;
 use crate::attempt::Attempt;
+use crate::commands::outcome::failed;
+use crate::commands::terraform::Terraform;
+use crate::commands::torn::is_json;
 use crate::data_files::{BACKEND_FILE, MARKER_FILE, PREVIOUS_FILE};
 use crate::directory::{remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, FileError};
-use crate::outcome::failed;
 use crate::step::Step;
-use crate::terraform::Terraform;
-use crate::torn::is_json;
 
 /// Variables that determine the place of a backend, or the account for it, by the kind of the backend.
 const VARIABLES: [(&str, &[&str]); 8] = [

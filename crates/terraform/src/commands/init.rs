@@ -6,19 +6,19 @@ use std::sync::Arc;
 use tokio::time::timeout;
 
 use crate::attempt::Attempt;
+use crate::commands::outcome::{failed, must_succeed};
+use crate::commands::plugin_cache::{self, CacheLock};
+use crate::commands::state::{forget_same_backend, keep_backend};
+use crate::commands::terraform::{Terraform, take_lock};
+use crate::commands::torn::remove_torn;
 use crate::data_files::{BACKEND_FILE, forget_workspace};
 use crate::directory::{TaskDirectory, make_secret, remove_if_present, write_secret};
 use crate::error::{CommandError, CommandFailure};
-use crate::outcome::{failed, must_succeed};
 use crate::output::Discard;
-use crate::plugin_cache::{self, CacheLock};
 use crate::process::StdoutUse;
 use crate::render::{BACKEND_CONFIG, GeneratedFile, RootModule};
 use crate::scratch::{Purpose, ScratchDirectory};
-use crate::state::{forget_same_backend, keep_backend};
 use crate::step::Step;
-use crate::terraform::{Terraform, take_lock};
-use crate::torn::remove_torn;
 
 /// Makes `init` accept a backend without asking for the previous backend.
 const RECONFIGURE: &str = "-reconfigure";
@@ -85,7 +85,8 @@ impl Terraform {
         forget_workspace(attempt).map_err(unwritten)?;
         remove_torn(attempt).map_err(unwritten)?;
         keep_backend(attempt).map_err(unwritten)?;
-        let directory = ScratchDirectory::new(attempt, Purpose::Init).map_err(unwritten)?;
+        let directory =
+            ScratchDirectory::new(attempt.directory.path(), Purpose::Init).map_err(unwritten)?;
         write_secret(&directory.path().join(module.name), &module.contents).map_err(unwritten)?;
         let data = attempt.data_directory();
         let there = Attempt {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::file::{FoundState, parse};
 use super::origin::StateOrigin;
 use crate::attempt::Attempt;
+use crate::commands::outcome::{failed, must_succeed};
+use crate::commands::terraform::Terraform;
 use crate::data_files::forget_workspace;
 use crate::directory::{TaskDirectory, create_secret, write_secret};
 use crate::error::{CommandError, CommandFailure, FileError};
-use crate::outcome::{failed, must_succeed};
 use crate::output::Discard;
 use crate::process::StdoutUse;
 use crate::scratch::{Purpose, ScratchDirectory};
 use crate::step::Step;
-use crate::terraform::Terraform;
 
 const ROOT_MODULE: &str = "main.tf.json";
 const STATE: &str = "pulled.tfstate";
@@ -40,7 +40,8 @@ impl FetchedState {
         let Some(found) = parsed? else {
             return Ok(None);
         };
-        let directory = ScratchDirectory::new(attempt, Purpose::Fetch).map_err(unwritten)?;
+        let directory =
+            ScratchDirectory::new(attempt.directory.path(), Purpose::Fetch).map_err(unwritten)?;
         let file = directory.path().join(STATE);
         write_secret(&file, text).map_err(unwritten)?;
         Ok(Some(Self {
@@ -79,7 +80,7 @@ impl Terraform {
         &self,
         attempt: &Attempt,
     ) -> Result<Option<FoundState>, CommandError> {
-        let directory = ScratchDirectory::new(attempt, Purpose::Look)
+        let directory = ScratchDirectory::new(attempt.directory.path(), Purpose::Look)
             .map_err(|error| failed(attempt, Step::PullState, error))?;
         let file = directory.path().join(STATE);
         self.pull_into(attempt, &file).await
@@ -96,7 +97,8 @@ impl Terraform {
         origin: &StateOrigin,
     ) -> Result<Option<FetchedState>, CommandError> {
         let unwritten = |error| failed(attempt, Step::PullState, error);
-        let directory = ScratchDirectory::new(attempt, Purpose::Fetch).map_err(unwritten)?;
+        let directory =
+            ScratchDirectory::new(attempt.directory.path(), Purpose::Fetch).map_err(unwritten)?;
         let root_module = origin.root_module(attempt.directory.path());
         write_secret(&directory.path().join(ROOT_MODULE), root_module).map_err(unwritten)?;
         let there = Attempt {

@@ -3,9 +3,9 @@
 use semver::Version;
 
 use crate::attempt::Attempt;
+use crate::commands::terraform::{PlanOutput, Terraform};
 use crate::error::CommandError;
 use crate::step::Step;
-use crate::terraform::{PlanOutput, Terraform};
 
 /// First version whose `apply` can destroy. Earlier versions have a separate command with the same arguments.
 const APPLY_DESTROYS_SINCE: Version = Version::new(0, 15, 2);
