@@ -1,7 +1,8 @@
-//! A state that is stored in a workspace.
+//! A state in a workspace: read, and stored.
 
 use cts_core::state::TerraformState;
 use cts_hcp_terraform::{ApiError, NewStateVersion, Server};
+use cts_terraform::FoundState;
 
 use super::error::RemoteError;
 use super::workspace::Reconciled;
@@ -11,7 +12,7 @@ const REASON: &str = "cts moves the state of the task";
 
 /// Locks a workspace, stores the state and unlocks it. A lock that an attempt of cts left is taken over: only the user
 /// of the token can release it.
-pub(super) async fn push(
+pub(crate) async fn push(
     server: &Server,
     workspace_id: &str,
     (text, state): (&[u8], &TerraformState),
@@ -45,7 +46,7 @@ async fn lock(server: &Server, workspace_id: &str) -> Result<(), ApiError> {
 
 /// Releases a lock that an attempt of cts left because it died after it had moved a state. Only the user of the token
 /// can release such a lock, so locks of other users stay.
-pub(super) async fn release_left_lock(
+pub(crate) async fn release_left_lock(
     server: &Server,
     reconciled: &Reconciled,
 ) -> Result<(), RemoteError> {
@@ -69,4 +70,20 @@ pub(super) async fn release_left_lock(
         ) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The newest state of a workspace, with its text.
+pub(crate) async fn read_state(
+    server: &Server,
+    workspace_id: &str,
+) -> Result<Option<(FoundState, Vec<u8>)>, RemoteError> {
+    let Some(version) = server.current_state_version(workspace_id).await? else {
+        return Ok(None);
+    };
+    let Some(url) = &version.hosted_state_download_url else {
+        return Ok(None);
+    };
+    let text = server.download_state(url).await?;
+    let found = cts_terraform::read_state(&text)?;
+    Ok(found.map(|found| (found, text)))
 }

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use super::RemoteDriver;
 use super::error::RemoteError;
+use super::push::read_state;
 use super::rules::WorkspaceSettings;
 use super::settings::RemoteSettings;
-use super::state::read_state;
 use crate::values::ValueSources;
 
 /// The text of the state of a task in its workspace; `None` if there is no workspace or no state.

@@ -16,9 +16,9 @@ const BURST: NonZeroU32 = NonZeroU32::new(10).expect("it is not 0");
 
 /// The share, and the budget that keeps to it.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     per_minute: AtomicU32,
-    pub(super) budget: Arc<LocalBudget>,
+    pub(crate) budget: Arc<LocalBudget>,
 }
 
 impl Default for Share {
@@ -32,7 +32,7 @@ impl Default for Share {
 
 impl Share {
     /// Sets the requests a minute; 0 if the scheduler sets no share.
-    pub(super) fn set(&self, per_minute: u32) {
+    pub(crate) fn set(&self, per_minute: u32) {
         let per_minute = match per_minute {
             0 => FIRST_SHARE,
             share => share,
@@ -42,7 +42,7 @@ impl Share {
     }
 
     /// Requests a minute.
-    pub(super) fn per_minute(&self) -> u32 {
+    pub(crate) fn per_minute(&self) -> u32 {
         self.per_minute.load(Ordering::Relaxed)
     }
 }

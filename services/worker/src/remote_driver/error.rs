@@ -8,7 +8,7 @@ use tokio::task::JoinError;
 use tonic::Status;
 
 use super::archive::ArchiveError;
-use super::known_workspace::OtherWorkspace;
+use super::other_workspace::OtherWorkspace;
 use super::placement::PlacementError;
 use super::rules::WorkspaceRefusal;
 use super::settings::RemoteSettingsError;
@@ -116,12 +116,12 @@ pub(crate) enum RemoteError {
 
 impl RemoteError {
     /// Whether the server is unavailable for now, so that the same attempt can continue later.
-    pub(super) fn is_outage(&self) -> bool {
+    pub(crate) fn is_outage(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_transient())
     }
 
     /// Whether the server may have carried out the request: the attempt begins again, and first checks the server.
-    pub(super) const fn is_unknown(&self) -> bool {
+    pub(crate) const fn is_unknown(&self) -> bool {
         matches!(self, Self::Api(ApiError::OutcomeUnknown { .. }))
     }
 
@@ -145,7 +145,7 @@ impl RemoteError {
     }
 
     /// Whether the token lacks a right. Servers hide that there is something, too.
-    pub(super) const fn is_forbidden(&self) -> bool {
+    pub(crate) const fn is_forbidden(&self) -> bool {
         matches!(
             self,
             Self::Api(ApiError::Forbidden(_) | ApiError::NotFound(_))
@@ -153,12 +153,12 @@ impl RemoteError {
     }
 
     /// Whether the object no longer exists.
-    pub(super) const fn is_missing(&self) -> bool {
+    pub(crate) const fn is_missing(&self) -> bool {
         matches!(self, Self::Api(ApiError::NotFound(_)))
     }
 
     /// Whether the server does not accept the token.
-    pub(super) const fn is_unauthorized(&self) -> bool {
+    pub(crate) const fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Api(ApiError::Unauthorized(_)))
     }
 }
@@ -185,6 +185,6 @@ fn below(detail: &str) -> String {
     }
 }
 
-pub(super) fn text(error: &RemoteError) -> String {
+pub(crate) fn text(error: &RemoteError) -> String {
     Chain(error).to_string()
 }

@@ -4,9 +4,9 @@ use cts_hcp_terraform::Variable;
 
 /// A workspace with its variables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TargetWorkspace<'a> {
-    pub(super) workspace_id: &'a str,
-    pub(super) present: &'a [Variable],
+pub(crate) struct TargetWorkspace<'a> {
+    pub(crate) workspace_id: &'a str,
+    pub(crate) present: &'a [Variable],
     /// Whether the workspace was made only for an inspection.
-    pub(super) is_disposable: bool,
+    pub(crate) is_disposable: bool,
 }

@@ -16,10 +16,10 @@ const FIRST_PAUSES: [u64; 5] = [1, 1, 2, 3, 4];
 const LIVE_LOGS: usize = 20;
 
 /// One remote run that is polled as long as the value lives.
-pub(super) struct Polled(Arc<AtomicUsize>);
+pub(crate) struct Polled(Arc<AtomicUsize>);
 
 impl Polled {
-    pub(super) fn new(driver: &RemoteDriver) -> Self {
+    pub(crate) fn new(driver: &RemoteDriver) -> Self {
         driver.polled.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(&driver.polled))
     }
@@ -37,14 +37,14 @@ impl RemoteDriver {
     }
 
     /// Whether few enough runs are followed to read their logs while they grow.
-    pub(super) fn reads_live(&self) -> bool {
+    pub(crate) fn reads_live(&self) -> bool {
         self.polled() <= LIVE_LOGS
     }
 }
 
 /// The pause after poll `look` of a run, counted from 0: short at first if few runs are followed, otherwise so long
 /// that all polls stay within the worker's share.
-pub(super) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
+pub(crate) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
     let usual = poll_pause(driver.polled(), driver.share.per_minute());
     let first = FIRST_PAUSES
         .get(look)
@@ -56,7 +56,7 @@ pub(super) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
 }
 
 /// The reason for which a run has not begun.
-pub(super) fn waiting_for(workspace: &Workspace, run: &Run) -> Option<String> {
+pub(crate) fn waiting_for(workspace: &Workspace, run: &Run) -> Option<String> {
     if workspace.is_locked && !workspace.is_locked_by_run() {
         return Some(match workspace.relationships.locked_by.id() {
             Some(id) => format!("the workspace is locked by {id}"),

@@ -10,10 +10,10 @@ use super::rules::WorkspaceSettings;
 use crate::values::is_template;
 
 /// Time for a connection to be made, TLS included.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time for which one call is tried. If the server is unavailable for longer, the run waits, and reports that.
-pub(super) const RETRY_FOR: Duration = Duration::from_secs(15);
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(15);
 
 /// The server, and the workspaces of the tasks there.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub enum RemoteSettingsError {
 
 impl RemoteSettings {
     /// Checks everything that shows without a connection.
-    pub(super) fn check(&self) -> Result<(), RemoteSettingsError> {
+    pub(crate) fn check(&self) -> Result<(), RemoteSettingsError> {
         let token = self.token.expose_secret();
         if token.is_empty() {
             return Err(RemoteSettingsError::NoToken);

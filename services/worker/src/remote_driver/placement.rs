@@ -8,15 +8,15 @@ use super::variables::{Values, WantedVariable};
 
 /// The values of a run by their place.
 #[derive(Debug, Default)]
-pub(super) struct Placement {
+pub(crate) struct Placement {
     /// Values that travel with the remote run.
-    pub(super) of_run: Vec<RunVariable>,
+    pub(crate) of_run: Vec<RunVariable>,
     /// Variables of the workspace; `None` if nothing is written there.
-    pub(super) of_workspace: Option<Vec<WantedVariable>>,
+    pub(crate) of_workspace: Option<Vec<WantedVariable>>,
     /// Names of variables that the workspace keeps, although the run has no value for them.
-    pub(super) kept: Vec<String>,
+    pub(crate) kept: Vec<String>,
     /// Differences between the plan and an apply, one line each.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Why a plan cannot have the values of its run.
@@ -35,7 +35,7 @@ pub(crate) enum PlacementError {
 }
 
 /// Distributes the values of a run. Data that the run does not have (`lacks_data`) never replaces data of the workspace.
-pub(super) fn place(
+pub(crate) fn place(
     values: Values,
     reach: Reach,
     lacks_data: bool,

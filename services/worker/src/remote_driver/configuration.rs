@@ -28,7 +28,7 @@ const LOOKS: Duration = Duration::from_secs(1);
 const LONG_VALUES: &str = "inputs.auto.tfvars";
 
 /// The files of a configuration version, as far as they are generated.
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     files: Vec<GeneratedFile>,
     bundle: Option<UnpackedBundle>,
     place: String,
@@ -38,7 +38,7 @@ pub(super) struct Configuration {
 impl Configuration {
     /// Renders the root module of a task for a server. A module that comes as a bundle is put below `modules`.
     /// Reads files.
-    pub(super) fn render(
+    pub(crate) fn render(
         (mut definition, declared): (TaskDefinition, &ModuleInterface),
         settings: &RenderSettings,
         bundle: Option<UnpackedBundle>,
@@ -74,7 +74,7 @@ impl Configuration {
         })
     }
 
-    pub(super) fn pack(&self) -> Result<Vec<u8>, RemoteError> {
+    pub(crate) fn pack(&self) -> Result<Vec<u8>, RemoteError> {
         let bundle = self.bundle.as_ref();
         let bundle = bundle.map(|bundle| (bundle.path(), self.place.as_str()));
         Ok(pack(&self.files, bundle, LONGEST_ARCHIVE)?)
@@ -88,7 +88,7 @@ impl RemoteDriver {
     ///
     /// # Cancellation
     /// May be dropped at any time; an unused configuration version may be left.
-    pub(super) async fn configuration_version(
+    pub(crate) async fn configuration_version(
         &self,
         server: &Server,
         workspace_id: &str,

@@ -5,7 +5,7 @@ use cts_core::runs::RunKind;
 
 /// How far a run reaches on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Reads only: a check.
     Looks,
     /// Requests a remote run that only plans. Workspace, variables, applicable configuration versions and other remote
@@ -16,7 +16,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    pub(super) const fn of(kind: RunKind) -> Self {
+    pub(crate) const fn of(kind: RunKind) -> Self {
         match kind {
             RunKind::Check => Self::Looks,
             RunKind::Plan | RunKind::DestroyPlan => Self::Plans,
@@ -25,12 +25,12 @@ impl Reach {
     }
 
     /// Whether settings, tags and variables of an existing workspace are changed, and earlier remote runs ended.
-    pub(super) const fn changes(self) -> bool {
+    pub(crate) const fn changes(self) -> bool {
         matches!(self, Self::Changes)
     }
 
     /// Whether a remote run is requested.
-    pub(super) const fn requests(self) -> bool {
+    pub(crate) const fn requests(self) -> bool {
         !matches!(self, Self::Looks)
     }
 }

@@ -6,7 +6,7 @@ use cts_rpc::CallFailure;
 use cts_terraform::CommandError;
 use tonic::Status;
 
-use super::state::mismatch::Mismatch;
+use super::mismatch::Mismatch;
 use crate::redaction::Redactor;
 use crate::values::texts_of;
 

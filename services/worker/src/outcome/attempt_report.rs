@@ -7,8 +7,8 @@ use cts_core::runs::{ResourceCounts, RunDetails, RunKind, RunOutput};
 use cts_core::state::TerraformState;
 use cts_terraform::{CommandError, CommandFailure, Report};
 
-use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::module_directory::ModuleDirectory;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::module_directory::ModuleDirectory;
 use crate::redaction::Redactor;
 
 /// An attempt whose secrets are known.

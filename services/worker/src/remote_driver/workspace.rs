@@ -9,6 +9,7 @@ use cts_hcp_terraform::{ApiError, Server, Workspace, WorkspaceDraft};
 use super::RemoteDriver;
 use super::error::RemoteError;
 use super::known_workspace::KnownWorkspace;
+use super::other_workspace::page;
 use super::reach::Reach;
 use super::rules::{INSPECTION_TAG, WorkspaceFacts};
 use super::version::version_to_set;
@@ -18,23 +19,29 @@ const SOURCE_NAME: &str = "cts";
 
 /// The workspace of an attempt.
 #[derive(Debug)]
-pub(super) struct Reconciled {
-    pub(super) workspace: Workspace,
-    pub(super) place: RemoteWorkspace,
+pub(crate) struct Reconciled {
+    pub(crate) workspace: Workspace,
+    pub(crate) place: RemoteWorkspace,
     /// Whether the workspace was made only for an inspection, by this attempt or by an earlier attempt.
-    pub(super) is_disposable: bool,
+    pub(crate) is_disposable: bool,
     /// Differences between a plan in this workspace and an apply.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl RemoteDriver {
+    /// Whether a workspace is on a different server, or in a different organization, than configured.
+    pub(crate) fn is_elsewhere(&self, server: &Server, workspace: &RemoteWorkspace) -> bool {
+        workspace.hostname != host_of(server)
+            || workspace.organization != self.settings.organization
+    }
+
     /// Finds or makes the workspace of a task, unless the task was applied in a different workspace. In an existing
     /// workspace only settings of the task are changed, and nothing if cts may not use the workspace. A run that only
     /// plans changes nothing in an existing workspace; if it makes a workspace, that workspace is disposable.
     ///
     /// # Cancellation
     /// May be dropped at any time, and called again.
-    pub(super) async fn reconcile(
+    pub(crate) async fn reconcile(
         &self,
         server: &Server,
         definition: &TaskDefinition,
@@ -82,7 +89,7 @@ impl RemoteDriver {
     }
 
     /// The workspace of a task with its tags, if it exists. Nothing in the workspace is changed.
-    pub(super) async fn usable(
+    pub(crate) async fn usable(
         &self,
         server: &Server,
         definition: &TaskDefinition,
@@ -145,7 +152,7 @@ impl RemoteDriver {
     }
 
     /// Mode and pool in which the runs of a task happen.
-    pub(super) async fn execution(
+    pub(crate) async fn execution(
         &self,
         server: &Server,
         execution: &CloudExecution,
@@ -225,7 +232,7 @@ impl RemoteDriver {
     }
 
     /// The settings of a task that the workspace has otherwise.
-    pub(super) fn difference(
+    pub(crate) fn difference(
         &self,
         server: &Server,
         workspace: &Workspace,
@@ -292,23 +299,8 @@ impl RemoteDriver {
     }
 }
 
-/// Page of a workspace that is recorded.
-pub(super) fn page_in(workspace: &RemoteWorkspace) -> String {
-    let RemoteWorkspace {
-        hostname,
-        organization,
-        name,
-        ..
-    } = workspace;
-    page(hostname, organization, name)
-}
-
-fn page(host: &str, organization: &str, workspace: &str) -> String {
-    format!("https://{host}/app/{organization}/workspaces/{workspace}")
-}
-
 /// Host of a server, with its port if that is not the default port.
-pub(super) fn host_of(server: &Server) -> String {
+pub(crate) fn host_of(server: &Server) -> String {
     let address = server.address();
     let host = address.host_str().unwrap_or_default();
     match address.port() {
@@ -333,11 +325,11 @@ fn note(draft: &WorkspaceDraft) -> String {
 }
 
 /// Whether these tags are those of a workspace that was made only for an inspection.
-pub(super) fn is_disposable(tags: &BTreeSet<String>) -> bool {
+pub(crate) fn is_disposable(tags: &BTreeSet<String>) -> bool {
     tags.contains(INSPECTION_TAG)
 }
 
-pub(super) async fn tags_of(
+pub(crate) async fn tags_of(
     server: &Server,
     workspace: &Workspace,
 ) -> Result<BTreeSet<String>, RemoteError> {

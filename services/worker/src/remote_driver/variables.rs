@@ -21,30 +21,30 @@ const REMEMBERED: u64 = 20_000;
 
 /// A variable that a workspace is to have.
 #[derive(Debug, Clone)]
-pub(super) struct WantedVariable {
-    pub(super) key: String,
-    pub(super) value: SecretString,
-    pub(super) digest: Digest,
-    pub(super) category: VariableCategory,
-    pub(super) is_sensitive: bool,
+pub(crate) struct WantedVariable {
+    pub(crate) key: String,
+    pub(crate) value: SecretString,
+    pub(crate) digest: Digest,
+    pub(crate) category: VariableCategory,
+    pub(crate) is_sensitive: bool,
     /// Whether the value comes from Consul.
-    pub(super) is_data: bool,
+    pub(crate) is_data: bool,
 }
 
 /// Values of a root module, by the way in which they reach the server.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(crate) struct Values {
     /// Variables of the workspace, or of the run.
-    pub(super) variables: Vec<WantedVariable>,
+    pub(crate) variables: Vec<WantedVariable>,
     /// Values that are too long for variables, as the text of a file.
-    pub(super) file: Option<String>,
+    pub(crate) file: Option<String>,
     /// Names of the values in the file.
-    pub(super) long: Vec<String>,
+    pub(crate) long: Vec<String>,
 }
 
 /// Versions and digests of variables that this worker has written: the server does not show secrets.
 #[derive(Debug, Clone)]
-pub(super) struct KnownVariables(Cache<String, (String, Digest)>);
+pub(crate) struct KnownVariables(Cache<String, (String, Digest)>);
 
 impl Default for KnownVariables {
     fn default() -> Self {
@@ -75,7 +75,7 @@ impl KnownVariables {
 }
 
 /// Sorts values by the way in which they reach the server.
-pub(super) fn values(rendered: Vec<RenderedVariable>, environment: &[(String, String)]) -> Values {
+pub(crate) fn values(rendered: Vec<RenderedVariable>, environment: &[(String, String)]) -> Values {
     let mut values = Values::default();
     for variable in rendered {
         if variable.value.len() > LONGEST_VALUE && !variable.is_sensitive {
@@ -118,7 +118,7 @@ impl WantedVariable {
     }
 
     /// The variable as a value of one run, if that is possible.
-    pub(super) fn of_run(&self) -> Option<RunVariable> {
+    pub(crate) fn of_run(&self) -> Option<RunVariable> {
         let is_possible = self.category == VariableCategory::Terraform && !self.is_sensitive;
         is_possible.then(|| RunVariable {
             key: self.key.clone(),
@@ -127,7 +127,7 @@ impl WantedVariable {
     }
 
     /// Whether a secret of a workspace equals this secret, by the mark in its description; `None` without a mark.
-    pub(super) fn is_the_written(&self, there: &Variable, workspace_id: &str) -> Option<bool> {
+    pub(crate) fn is_the_written(&self, there: &Variable, workspace_id: &str) -> Option<bool> {
         let mark = there.description.strip_prefix(DESCRIPTION)?;
         (!mark.is_empty()).then(|| there.description == self.description(workspace_id))
     }
@@ -212,7 +212,7 @@ fn changes<'a>(
 }
 
 /// Writes the variables of a workspace that differ from the `present` variables.
-pub(super) async fn write_variables(
+pub(crate) async fn write_variables(
     server: &Server,
     TargetWorkspace {
         workspace_id,
@@ -257,7 +257,7 @@ async fn create(
 
 /// The variable of a workspace that a server has after it was written.
 #[cfg(test)]
-pub(super) fn drafted(variable: &WantedVariable, workspace_id: &str) -> Variable {
+pub(crate) fn drafted(variable: &WantedVariable, workspace_id: &str) -> Variable {
     Variable {
         id: format!("var-{}", variable.key),
         attributes: cts_hcp_terraform::VariableAttributes {

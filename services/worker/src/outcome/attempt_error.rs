@@ -17,11 +17,11 @@ use tonic::Status;
 use super::state_error::{StateError, Undestroyed};
 use crate::calls::inputs::InputError;
 use crate::leased_run::wait_error::WaitError;
-use crate::remote::RemoteError;
+use crate::remote_driver::RemoteError;
 use crate::values::ValueError;
 
 /// Longest time to fetch and unpack a module, by this run or by another run that needs the same module.
-pub(super) const PLACE_MODULE: Duration = Duration::from_mins(10);
+pub(crate) const PLACE_MODULE: Duration = Duration::from_mins(10);
 
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
