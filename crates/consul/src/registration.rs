@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use cts_core::{Backoff, Pauses};
-use cts_core::Outage;
+use cts_runtime::Outage;
 use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};

@@ -12,7 +12,7 @@ use cts_cli::{
 };
 use cts_config::Config;
 use cts_core::Chain;
-use cts_core::SystemClock;
+use cts_runtime::SystemClock;
 use cts_runtime::{
     LogError, LogFormat, LogRelay, LogSettings, Order, ProcessEnv, StopSignals, init_log,
 };

@@ -13,7 +13,7 @@ use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
-use cts_core::{Outage, log_failure};
+use cts_runtime::{Outage, log_failure};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Chain;
-use cts_core::Outage;
+use cts_runtime::Outage;
 use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_config::Config;
 use cts_core::{Absence, plain_reason};
 use cts_runtime::ProcessEnv;
-use cts_core::Reachability;
+use cts_runtime::Reachability;
 use cts_store::StoreError;
 
 pub(crate) use self::stand_in::Api;
@@ -56,7 +56,7 @@ impl<'a> Waiting<'a> {
             let failure = match attempt().await {
                 Ok(value) => {
                     let ended = outage.and_then(|outage| outage.answers(outage.begin()));
-                    if let Some(line) = ended {
+                    if let Some((line, _failures)) = ended {
                         tracing::info!(target: "cli", "{line}");
                     }
                     return Ok(value);
@@ -72,7 +72,7 @@ impl<'a> Waiting<'a> {
             if let Some(line) = outage.fails(outage.begin(), Some(missing.reason)) {
                 let code = failure.code().as_str();
                 tracing::warn!(target: "cli", code, "{line}");
-                self.tell(&line.to_string())?;
+                self.tell(&line)?;
             }
             tokio::time::sleep(PAUSE).await;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Chain;
-use cts_core::Outage;
+use cts_runtime::Outage;
 use cts_store::{Store, StoreError};
 use serde_json::Value;
 use tokio::fs::{File, OpenOptions};

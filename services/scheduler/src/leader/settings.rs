@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use cts_core::settings::SettingsTimeouts;
 use cts_core::{Chain, LeaderEpoch};
-use cts_core::Outage;
+use cts_runtime::Outage;
 use cts_store::LeaderError;
 use tokio::sync::watch;
 use tokio::time::Instant;

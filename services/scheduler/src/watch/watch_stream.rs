@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cts_core::{Backoff, Chain, Pauses, View, excerpt};
 use cts_rpc::Peer;
-use cts_core::Outage;
+use cts_runtime::Outage;
 use tokio::sync::mpsc;
 use tonic::Code;
 

@@ -19,7 +19,7 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::admission::with_lease_proof;
 use cts_rpc::{CallFailure, ConversionError, convert};
-use cts_core::{Outage, log_failure};
+use cts_runtime::{Outage, log_failure};
 use cts_terraform::{OutputLine, OutputStream};
 use parking_lot::Mutex;
 use tokio::time::sleep;

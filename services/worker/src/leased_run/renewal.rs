@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::{Backoff, Pauses};
 use cts_rpc::CallFailure;
-use cts_core::{Outage, log_failure};
+use cts_runtime::{Outage, log_failure};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};

@@ -6,7 +6,7 @@ use cts_core::runs::{AttemptOutcome, CancelOrder, RunKind};
 use cts_core::{Chain, RemoteRun, RemoteRuns, RunId, TaskName, TaskRemoteRun};
 use cts_hcp_terraform::{ApiError, RunEnd, RunPhase};
 use cts_rpc::ConversionError;
-use cts_core::{Outage, log_failure};
+use cts_runtime::{Outage, log_failure};
 use cts_terraform::{OutputSink, StopSignal, TaskDirectory};
 use tokio::time::sleep;
 

@@ -6,7 +6,7 @@
 use cts_core::runs::CancelOrder;
 use cts_core::{Chain, RemoteRun};
 use cts_hcp_terraform::{ApiError, Approval, Run, RunEnd, RunPhase, Server};
-use cts_core::{Outage, log_failure};
+use cts_runtime::{Outage, log_failure};
 use cts_terraform::Step;
 use tokio::time::{Instant, sleep};
 

@@ -116,7 +116,7 @@ pub(super) mod tests {
     use cts_cli::ServiceCommand;
     use cts_config::{ApiTls, LoadContext, load};
     use cts_core::Clock as _;
-    use cts_core::SystemClock;
+    use cts_runtime::SystemClock;
 
     use super::super::uses::Service;
     use super::*;

@@ -1,22 +1,15 @@
 //! An outage of a peer in the log: one line at its beginning, one each minute, one at its end.
 
-use std::error::Error;
-use std::fmt;
-use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Local, TimeDelta, Utc};
+use cts_core::{Clock, NO_ANSWER};
 use parking_lot::Mutex;
-
-use crate::Clock;
 
 /// Pause between two lines about one outage.
 const REMINDER: TimeDelta = TimeDelta::seconds(60);
-
-/// Reason of a call that timed out.
-const SILENT: &str = "no answer in time";
 
 /// Whether a peer of this process, such as its database, can be reached.
 ///
@@ -48,24 +41,6 @@ struct Ongoing {
     failures: u64,
 }
 
-/// The peer cannot be reached. Displayed as the message of the log line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreachable {
-    peer: String,
-    reason: String,
-    since: DateTime<Utc>,
-}
-
-/// The peer can be reached again. Displayed as the message of the log line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reachable {
-    peer: String,
-    /// The length of the outage.
-    pub lasted: Duration,
-    /// Failed calls during the outage.
-    pub failures: u64,
-}
-
 impl Reachability {
     /// A peer that is assumed to be reachable; `peer` is the subject of the log messages.
     pub fn new(peer: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
@@ -84,7 +59,7 @@ impl Reachability {
 
     /// Notes a failed call; its reason is `None` without an answer. Returns the log line that is due: with the first
     /// failure of an outage, and each minute, with the last reason.
-    pub fn fails(&self, call: CallBegun, reason: Option<String>) -> Option<Unreachable> {
+    pub fn fails(&self, call: CallBegun, reason: Option<String>) -> Option<String> {
         self.fails_for(call, reason, Duration::ZERO)
     }
 
@@ -95,7 +70,7 @@ impl Reachability {
         call: CallBegun,
         reason: Option<String>,
         failing_for: Duration,
-    ) -> Option<Unreachable> {
+    ) -> Option<String> {
         let now = self.0.clock.now();
         let mut outage = self.0.outage.lock();
         if outage.is_none() {
@@ -106,16 +81,17 @@ impl Reachability {
         }
         let ago = TimeDelta::from_std(failing_for).unwrap_or_default();
         let ongoing = Ongoing::fails(&mut outage, reason, (now - ago, now))?;
-        let reason = ongoing.reason.as_deref().unwrap_or(SILENT);
-        Some(Unreachable {
-            peer: self.0.peer.clone(),
-            reason: reason.to_owned(),
-            since: ongoing.since,
-        })
+        let (peer, since) = (&self.0.peer, ongoing.since.with_timezone(&Local));
+        let reason = ongoing.reason.as_deref().unwrap_or(NO_ANSWER);
+        let since = since.format("%H:%M:%S");
+        Some(format!(
+            "{peer} is unreachable: {reason}; since {since}; trying again"
+        ))
     }
 
-    /// Notes the answer to a call. Returns the log line that is due if an outage has ended.
-    pub fn answers(&self, call: CallBegun) -> Option<Reachable> {
+    /// Notes the answer to a call. If an outage has ended, returns the log line that is due and the number of failed
+    /// calls during the outage.
+    pub fn answers(&self, call: CallBegun) -> Option<(String, u64)> {
         let mut outage = self.0.outage.lock();
         if call != self.begin() {
             return None;
@@ -124,11 +100,9 @@ impl Reachability {
         self.0.turns.fetch_add(1, Ordering::SeqCst);
         drop(outage);
         let lasted = self.0.clock.now().signed_duration_since(ended.since);
-        Some(Reachable {
-            peer: self.0.peer.clone(),
-            lasted: lasted.to_std().unwrap_or_default(),
-            failures: ended.failures,
-        })
+        let (peer, seconds) = (&self.0.peer, lasted.num_seconds().max(0));
+        let line = format!("{peer} is reachable again after {seconds}s");
+        Some((line, ended.failures))
     }
 
     /// Whether the last call failed.
@@ -162,64 +136,6 @@ impl Ongoing {
         }
         ongoing.logged = now;
         Some(ongoing)
-    }
-}
-
-impl fmt::Display for Unreachable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            peer,
-            reason,
-            since,
-        } = self;
-        let since = since.with_timezone(&Local).format("%H:%M:%S");
-        write!(
-            f,
-            "{peer} is unreachable: {reason}; since {since}; trying again"
-        )
-    }
-}
-
-impl fmt::Display for Reachable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { peer, lasted, .. } = self;
-        write!(f, "{peer} is reachable again after {}s", lasted.as_secs())
-    }
-}
-
-/// The innermost cause of a failed call, as text for an operator. Library layers in between and error numbers are
-/// left out.
-pub fn plain_reason(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    let mut system = None;
-    loop {
-        system = innermost.downcast_ref::<io::Error>().or(system);
-        match innermost.source() {
-            Some(cause) => innermost = cause,
-            None => break,
-        }
-    }
-    if let Some(words) = system.and_then(|error| words(error.kind())) {
-        return words.to_owned();
-    }
-    let text = innermost.to_string();
-    match text.rsplit_once(" (os error ") {
-        Some((before, _number)) => before.to_owned(),
-        None => text,
-    }
-}
-
-const fn words(kind: ErrorKind) -> Option<&'static str> {
-    match kind {
-        ErrorKind::ConnectionRefused => Some("connection refused"),
-        ErrorKind::ConnectionReset
-        | ErrorKind::ConnectionAborted
-        | ErrorKind::BrokenPipe
-        | ErrorKind::UnexpectedEof => Some("the connection was closed"),
-        ErrorKind::TimedOut => Some(SILENT),
-        ErrorKind::HostUnreachable => Some("no route to the host"),
-        ErrorKind::NetworkUnreachable => Some("the network is unreachable"),
-        _ => None,
     }
 }
 
@@ -263,12 +179,8 @@ mod tests {
         }
         assert_eq!(lines, 3, "at once, after one minute, after two");
         assert!(peer.is_in_outage());
-        let over = peer.answers(peer.begin()).unwrap();
-        assert_eq!(
-            over.to_string(),
-            "Postgres at db:5432 is reachable again after 150s"
-        );
-        assert_eq!(over.failures, 150);
+        let line = "Postgres at db:5432 is reachable again after 150s".to_owned();
+        assert_eq!(peer.answers(peer.begin()), Some((line, 150)));
         assert_eq!(peer.answers(peer.begin()), None);
         assert!(!peer.is_in_outage());
     }
@@ -284,7 +196,7 @@ mod tests {
             (None, "connection refused"),
         ] {
             assert_eq!(
-                peer.fails(peer.begin(), reason).unwrap().to_string(),
+                peer.fails(peer.begin(), reason).unwrap(),
                 format!("Postgres at db:5432 is unreachable: {shown}; since {since}; trying again")
             );
             clock.advance(60);
@@ -295,12 +207,14 @@ mod tests {
     fn an_outage_may_have_begun_before_its_first_failure() {
         let (clock, peer) = postgres();
         let ago = Duration::from_secs(3);
-        let begin = clock.now() - ago;
+        let begin = (clock.now() - ago).with_timezone(&Local);
         let line = peer.fails_for(peer.begin(), None, ago).unwrap();
-        assert_eq!(line.since, begin);
+        let since = format!("; since {};", begin.format("%H:%M:%S"));
+        assert!(line.contains(&since), "{line}");
         let again = peer.fails_for(peer.begin(), None, Duration::from_mins(9));
         assert_eq!(again, None, "it has begun already");
-        assert_eq!(peer.answers(peer.begin()).unwrap().lasted, ago);
+        let (line, _failures) = peer.answers(peer.begin()).unwrap();
+        assert!(line.ends_with(" after 3s"), "{line}");
     }
 
     #[test]
@@ -336,24 +250,7 @@ mod tests {
         assert!(peer.fails(peer.begin(), Some(refused())).is_some());
         clock.advance(-3600);
         assert!(peer.fails(peer.begin(), Some(refused())).is_some());
-        assert_eq!(peer.answers(peer.begin()).unwrap().lasted, Duration::ZERO);
-    }
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("client error (Connect)")]
-    struct Connect(#[source] io::Error);
-
-    #[test]
-    fn the_reason_is_the_innermost_cause_without_numbers() {
-        for (number, reason) in [
-            (111, "connection refused"),
-            (104, "the connection was closed"),
-            (13, "Permission denied"),
-        ] {
-            let error = Connect(io::Error::from_raw_os_error(number));
-            assert_eq!(plain_reason(&error), reason);
-        }
-        let error = Connect(io::Error::other("no certificate"));
-        assert_eq!(plain_reason(&error), "no certificate");
+        let (line, _failures) = peer.answers(peer.begin()).unwrap();
+        assert!(line.ends_with(" after 0s"), "{line}");
     }
 }
