@@ -6,7 +6,7 @@ use cts_core::StepTimeouts;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_one, assert_problem, assert_problems, config, only, problems};
+use super::super::{Sandbox, assert_one, assert_problem, assert_problems, config, only, problems};
 use crate::{BackendRefusal, Config};
 
 fn backend(config: &Config) -> Value {

@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_one, assert_problem, config, only, problems};
+use super::super::{Sandbox, assert_one, assert_problem, config, only, problems};
 use crate::{CloudWorkspaces, TerraformCloudDriver};
 
 const REQUIRED: &str = "organization = \"o\" token = \"t\"";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::{Sandbox, assert_one, assert_problems, config, problems};
+use super::super::{Sandbox, assert_one, assert_problems, config, problems};
 use crate::VaultConfig;
 
 fn vault(text: &str) -> VaultConfig {

@@ -8,9 +8,9 @@ use cts_tls::Authorities;
 use http::StatusCode;
 
 use crate::access_service::{MemoryAccess, token};
+use crate::clients::tls::{Guarded, named, path, trusting};
 use crate::stage::Scene;
 use crate::tasks::three_tasks;
-use crate::tls::{Guarded, named, path, trusting};
 
 async fn guarded(servers: &Authority, clients: &Authority, scene: Scene) -> Guarded {
     Guarded::set(servers, scene, |folder| {

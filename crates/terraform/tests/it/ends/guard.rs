@@ -9,8 +9,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::ends::guard_process::{
+    WorkerProcess, guards_of, processes_with, run_marked, start_guard,
+};
 use crate::fixture::{Sandbox, TAKES_LONG, terraform_path};
-use crate::guard_process::{WorkerProcess, guards_of, processes_with, run_marked, start_guard};
 use crate::script::{LATE, Life, deaf_terraform};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use cts_core::EngineKind;
 
-use super::{Sandbox, assert_each, assert_problem};
+use super::super::{Sandbox, assert_each, assert_problem};
 use crate::ReleaseSource;
 
 #[test]

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 
 use crate::{DatabaseConfig, DatabaseUrl};
 
-use super::{Sandbox, assert_each, assert_problem, config, only, problems};
+use super::super::{Sandbox, assert_each, assert_problem, config, only, problems};
 
 const URL: &str = "postgres://cts:hunter2@db:5432/cts";
 

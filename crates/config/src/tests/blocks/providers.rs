@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{ConfigError, Sandbox, assert_problem, assert_problems, config, only, task_with};
+use super::super::{
+    ConfigError, Sandbox, assert_problem, assert_problems, config, only, task_with,
+};
 
 fn arguments(text: &str) -> Value {
     Value::Object(config(text).providers[0].arguments.clone())

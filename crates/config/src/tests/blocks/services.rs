@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Sandbox, assert_problem, assert_problems, config, problems};
+use super::super::{Sandbox, assert_problem, assert_problems, config, problems};
 use crate::{ForwardedHeader, GatewayMode, OnTakeover, ServicesTls};
 
 #[test]

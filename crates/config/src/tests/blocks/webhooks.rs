@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::{Sandbox, assert_each, assert_problem, config, problems, task_with};
+use super::super::{Sandbox, assert_each, assert_problem, config, problems, task_with};
 use crate::{dump, dump_json};
 
 const WHOLE: &str = "webhook \"tickets\" {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 
-use super::{assert_problems, config};
+use super::super::{assert_problems, config};
 use crate::{OtlpSignals, dump};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::Sandbox;
+use super::super::Sandbox;
 use crate::{Config, dump_json};
 
 /// Keeps Vault and the other driver in the model.

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta};
 use cts_core::callers::Role;
 use cts_core::{Condition, TaskDraft, TaskSpec};
 
-use super::{Sandbox, assert_each, assert_problem, assert_problems, config, task_with};
+use super::super::{Sandbox, assert_each, assert_problem, assert_problems, config, task_with};
 use crate::{AuditConfig, DeclaredTasks, dump, dump_json};
 
 const OIDC: &str = "issuer = \"https://login.example\"

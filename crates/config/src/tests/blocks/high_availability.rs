@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
+use super::super::{
     Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only, problems,
 };
 use crate::{HaStorage, HighAvailability, OnTakeover};
