@@ -20,9 +20,16 @@ mod suite;
 mod upkeep;
 pub mod walk;
 
-pub use declarations::{changes, checks, configurations, configured, creation, deletion, destruction, guards, settings, states, tasks, terraform_states};
+pub use declarations::{
+    changes, checks, configurations, configured, creation, deletion, destruction, guards, settings,
+    states, tasks, terraform_states,
+};
 pub use leases::{capabilities, concurrency, fences, groups, leadership, lease, losses, workers};
-pub use runs::{accompanied, applied_inputs, attempts, cancels, complete, details, early_failures, endings, enqueue, failed_starts, listing, logs, plans, queue, queued_settings, remote_runs, requests, settings_walk, swallowed, waits, withdrawals};
+pub use runs::{
+    accompanied, applied_inputs, attempts, cancels, complete, details, early_failures, endings,
+    enqueue, failed_starts, listing, logs, plans, queue, queued_settings, remote_runs, requests,
+    settings_walk, swallowed, waits, withdrawals,
+};
 pub use scene::{
     Scene, bytes_of, claim, completion_of, enqueue_request, input, input_of, member, spec,
     stored_input, task, worker, worker_record,

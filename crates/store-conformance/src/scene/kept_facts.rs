@@ -7,7 +7,7 @@ use cts_store::{Store, TaskFacts};
 
 /// The facts that a caller keeps.
 #[derive(Debug, Default)]
-pub struct KeptFacts {
+pub(crate) struct KeptFacts {
     position: Option<String>,
     /// Names of all tasks.
     names: BTreeSet<TaskName>,
@@ -16,7 +16,7 @@ pub struct KeptFacts {
 
 impl KeptFacts {
     /// Reads what has changed, and compares all that is kept with what the store has. Returns the changed tasks.
-    pub async fn follow(&mut self, store: &dyn Store) -> BTreeSet<TaskName> {
+    pub(crate) async fn follow(&mut self, store: &dyn Store) -> BTreeSet<TaskName> {
         let changed = store.changed_tasks(self.position.as_deref()).await;
         let changed = changed.expect("changes can be read");
         let all = store.changed_tasks(None).await;
@@ -53,7 +53,7 @@ impl KeptFacts {
     }
 
     /// Reads everything with the next change.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 }
