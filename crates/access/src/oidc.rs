@@ -4,14 +4,12 @@ mod claims;
 mod documents;
 mod key_set;
 mod keys;
+mod settings;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::callers::{CallerKind, LONGEST_NAME, Role, TaskPatterns};
+use cts_core::callers::{CallerKind, LONGEST_NAME, TaskPatterns};
 use cts_core::excerpt;
 use futures::future::join_all;
 use jsonwebtoken::dangerous::insecure_decode_claims;
@@ -23,6 +21,7 @@ use serde_json::{Map, Value};
 use self::claims::{moment, role, text};
 pub use self::documents::IssuerError;
 use self::keys::Keys;
+pub use self::settings::IssuerSettings;
 use crate::denied::Denied;
 use crate::principal::Principal;
 use crate::token::TokenHash;
@@ -32,25 +31,6 @@ const LONGEST_TOKEN: usize = 16 * 1024;
 
 /// Verified tokens that are remembered until they end.
 const REMEMBERED: u64 = 10_000;
-
-/// An issuer of tokens, and the meaning of its claims.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IssuerSettings {
-    /// Its URL, as in its tokens.
-    pub issuer: String,
-    /// A token must be for one of these.
-    pub audience: Vec<String>,
-    /// The claim that names the user.
-    pub name_claim: String,
-    /// The claim with the roles: its name, or a path to it with dots.
-    pub role_claim: String,
-    /// Values of that claim, and the role that each gives.
-    pub roles: BTreeMap<String, Role>,
-    /// How far the clock of the issuer may differ.
-    pub clock_skew: Duration,
-    /// Authorities of its certificate; `None` for those of the system.
-    pub ca_cert: Option<PathBuf>,
-}
 
 /// All accepted issuers. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -4,5 +4,6 @@ pub(crate) mod location;
 pub(crate) mod mask;
 pub(crate) mod original;
 pub(crate) mod problem;
+pub(crate) mod problem_kind;
 pub(crate) mod sink;
 pub(crate) mod suggestion;

@@ -1,40 +1,29 @@
 //! Whole configurations, from files to values or reports.
 
+mod blocks;
 mod cloud;
 mod conditions;
-mod database;
 mod declarations;
 mod documentation;
-mod driver;
 mod dump;
-mod engines;
-mod environment;
 mod examples;
 mod files;
 mod first_problem;
-mod high_availability;
 mod hostile;
 mod json;
 mod module_inputs;
 mod modules;
 mod outside;
 mod properties;
-mod providers;
 mod published;
 mod reports;
 mod secrets;
-mod security;
 mod service_blocks;
-mod services;
 mod task_files;
 mod tasks;
-mod telemetry;
 mod templates;
-mod terraform_cloud;
 mod values;
 mod variables;
-mod vault;
-mod webhooks;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,7 +8,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use cts_core::{Backoff, Outage, Pauses};
+use cts_core::{Backoff, Pauses};
+use cts_runtime::Outage;
 use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};

@@ -15,8 +15,6 @@
 pub mod callers;
 mod engine;
 pub mod lease;
-mod outage;
-mod reachability;
 mod run;
 pub mod settings;
 mod task;
@@ -44,8 +42,6 @@ pub use lease::registration::{
     InvalidRegistration, KnownRegistration, Registration, RegistrationSecret,
 };
 pub use lease::worker::{WorkerProblem, WorkerRecord};
-pub use outage::Outage;
-pub use reachability::{CallBegun, Reachability, Reachable, Unreachable, plain_reason};
 pub use run::after_run::{TaskAfterRun, task_after_run};
 pub use run::complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use run::current_state::{CurrentState, OpenRun, StateFacts, TimedState};
@@ -88,10 +84,10 @@ pub use view::{
     CatalogService, CatalogServicesView, Item, ItemKey, ItemKind, KeyValue, ServiceView,
     ServicesView, UnknownRevision, View, ViewDelta, ViewId, ViewSnapshot,
 };
-pub use words::absence::{Absence, absence};
+pub use words::absence::{Absence, NO_ANSWER, absence, plain_reason};
 pub use words::backoff::{Backoff, Pauses};
 pub use words::chain::Chain;
-pub use words::clock::{Clock, SystemClock, whole_milliseconds};
+pub use words::clock::{Clock, whole_milliseconds};
 pub use words::cron::{CronExpression, InvalidCron};
 pub use words::digest::{Digest, InvalidDigest};
 pub use words::error_code::ErrorCode;

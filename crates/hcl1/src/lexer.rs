@@ -10,7 +10,8 @@ mod string;
 use crate::ast::{Number, Span};
 use crate::error::{ParseError, quoted};
 
-pub(crate) use number::NumberFault;
+pub(crate) use self::number::NumberFault;
+use self::number::{continues_word, number, starts_number};
 
 #[derive(Debug)]
 pub(crate) struct Token<'a> {
@@ -72,7 +73,11 @@ impl<'a> Lexer<'a> {
         let kind = match first {
             '"' => TokenKind::String(self.string()?),
             '<' if rest.starts_with("<<") => return self.heredoc(),
-            _ if number::starts_number(rest) => self.number(),
+            _ if starts_number(rest) => {
+                let (length, number) = number(rest);
+                self.position += length;
+                number.map_or_else(TokenKind::BadNumber, TokenKind::Number)
+            }
             _ if starts_word(first) => {
                 let length = rest
                     .find(|character| !continues_word(character))
@@ -151,8 +156,4 @@ impl Token<'_> {
 
 fn starts_word(character: char) -> bool {
     character == '_' || character.is_alphabetic()
-}
-
-fn continues_word(character: char) -> bool {
-    matches!(character, '_' | '-' | '.') || character.is_alphanumeric()
 }

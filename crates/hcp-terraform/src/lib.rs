@@ -18,55 +18,45 @@
 
 mod budget;
 mod call;
-mod configuration_versions;
 mod details;
 mod discovery;
 mod document;
 mod error;
 mod exchange;
-mod logs;
-mod organizations;
 mod pages;
-mod policies;
 mod problem;
 mod redirection;
 mod request;
-mod run;
-mod run_events;
-mod run_phase;
-mod run_variable;
-mod runs;
+mod resources;
 mod server;
 mod settings;
 mod signed_url;
-mod state_versions;
-mod tags;
 mod transport;
-mod variables;
 mod verdict;
 mod word;
-mod workspaces;
 
 pub use budget::{Budget, LocalBudget};
 pub use call::Call;
-pub use configuration_versions::{ConfigurationVersion, ConfigurationVersionAttributes};
 pub use details::{Detail, RefusedCall};
 pub use document::{Identifier, Related, Resource};
 pub use error::{ApiError, SettingsError};
-pub use logs::LogPiece;
-pub use organizations::{AgentPool, AgentPoolAttributes};
-pub use policies::PolicyResult;
 pub use problem::{Failure, ProtocolProblem};
-pub use run::{Run, RunActions, RunAttributes, RunRelations};
-pub use run_phase::{Approval, RunEnd, RunPhase};
-pub use run_variable::RunVariable;
-pub use runs::NewRun;
+pub use resources::configuration_versions::{ConfigurationVersion, ConfigurationVersionAttributes};
+pub use resources::logs::LogPiece;
+pub use resources::organizations::{AgentPool, AgentPoolAttributes};
+pub use resources::policies::PolicyResult;
+pub use resources::run::{Run, RunActions, RunAttributes, RunRelations};
+pub use resources::run_phase::{Approval, RunEnd, RunPhase};
+pub use resources::run_variable::RunVariable;
+pub use resources::runs::NewRun;
+pub use resources::state_versions::{NewStateVersion, StateVersion, StateVersionAttributes};
+pub use resources::variables::{
+    LONGEST_VALUE, Variable, VariableAttributes, VariableCategory, VariableDraft,
+};
+pub use resources::workspaces::{
+    Permissions, Workspace, WorkspaceAttributes, WorkspaceDraft, WorkspaceRelations,
+};
 pub use server::Server;
 pub use settings::{Limits, ServerSettings};
 pub use signed_url::SignedUrl;
-pub use state_versions::{NewStateVersion, StateVersion, StateVersionAttributes};
-pub use variables::{LONGEST_VALUE, Variable, VariableAttributes, VariableCategory, VariableDraft};
 pub use word::Word;
-pub use workspaces::{
-    Permissions, Workspace, WorkspaceAttributes, WorkspaceDraft, WorkspaceRelations,
-};

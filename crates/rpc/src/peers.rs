@@ -7,17 +7,15 @@ mod balance;
 mod condition;
 mod connector;
 mod driver;
+mod peer;
 mod peer_log;
 mod probe;
+mod probe_times;
 mod resolve;
 mod roster;
 mod warm_up;
 
-use parking_lot::RwLock;
-use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cts_core::Clock;
 use tokio::sync::watch;
@@ -27,6 +25,9 @@ use crate::address::Address;
 use crate::peers::balance::EndpointUpdates;
 pub use crate::peers::condition::PeerCondition;
 pub use crate::peers::driver::PeersDriver;
+use crate::peers::driver::Published;
+pub use crate::peers::peer::Peer;
+pub use crate::peers::probe_times::ProbeTimes;
 use crate::tls::ClientTls;
 
 /// The replicas of one service. Cloning gives another handle on the same set.
@@ -41,41 +42,6 @@ pub struct Peers {
     balanced: Channel,
     /// Keeps the list of a fixed peer from ending.
     _fixed: Option<Arc<watch::Sender<Arc<[Peer]>>>>,
-}
-
-/// Published knowledge of the driver, for the handles.
-#[derive(Debug)]
-struct Published {
-    healthy: watch::Sender<Arc<[Peer]>>,
-    conditions: watch::Sender<Arc<[PeerCondition]>>,
-    unfit: watch::Sender<Option<Peer>>,
-}
-
-/// Intervals and time limits of health checks and look-ups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeTimes {
-    /// Pause between checks of a healthy peer. A lost connection is looked into at once.
-    pub every: Duration,
-    /// Time for an answer.
-    pub limit: Duration,
-    /// Pause after the first failed check, which doubles with each further failure. Up to half of the pause is random.
-    pub retry_min: Duration,
-    /// The longest pause between failing checks.
-    pub retry_max: Duration,
-    /// Pause between look-ups of DNS names; shorter while no peer is healthy.
-    pub resolve_every: Duration,
-}
-
-impl Default for ProbeTimes {
-    fn default() -> Self {
-        Self {
-            every: Duration::from_secs(2),
-            limit: Duration::from_secs(2),
-            retry_min: Duration::from_millis(200),
-            retry_max: Duration::from_secs(2),
-            resolve_every: Duration::from_secs(10),
-        }
-    }
 }
 
 /// The peers of a service cannot be followed.
@@ -197,59 +163,5 @@ impl Peers {
     /// progress on a peer that is no longer healthy go on.
     pub fn channel(&self) -> Channel {
         self.balanced.clone()
-    }
-}
-
-/// One replica of a service. Cloning gives another handle on the same peer.
-#[derive(Clone)]
-pub struct Peer(Arc<PeerState>);
-
-struct PeerState {
-    id: String,
-    address: Option<SocketAddr>,
-    channel: RwLock<Channel>,
-}
-
-impl Peer {
-    /// Makes a peer that stays in the list, healthy or not; `id` distinguishes it from others.
-    pub fn fixed(id: &str, channel: Channel) -> Self {
-        Self::new(id.to_owned(), None, channel)
-    }
-
-    fn new(id: String, address: Option<SocketAddr>, channel: Channel) -> Self {
-        Self(Arc::new(PeerState {
-            id,
-            address,
-            channel: RwLock::new(channel),
-        }))
-    }
-
-    /// Identifies the peer among the peers of its service: its socket as text. A replica that has moved counts
-    /// as a different peer.
-    pub fn id(&self) -> &str {
-        &self.0.id
-    }
-
-    /// Its socket; the peer of [`Peers::fixed`] has none.
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.0.address
-    }
-
-    /// Returns a channel to this peer alone, healthy or not. Call this for each stream: after the TLS keys have
-    /// changed, the channel is a new channel.
-    pub fn channel(&self) -> Channel {
-        let channel = self.0.channel.read();
-        channel.clone()
-    }
-
-    fn renew(&self, channel: Channel) {
-        let mut current = self.0.channel.write();
-        *current = channel;
-    }
-}
-
-impl fmt::Debug for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Peer").field(&self.0.id).finish()
     }
 }

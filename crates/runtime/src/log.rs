@@ -16,7 +16,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 
-use crate::log::output::Output;
+use crate::log::output::{LIBRARIES, Output};
 use crate::log::syslog::Syslog;
 
 pub use crate::log::format::LogFormat;
@@ -68,19 +68,6 @@ pub fn init_log(
     Ok(())
 }
 
-/// Libraries whose warnings are lines for debugging; names of their parts begin so.
-const LIBRARIES: [&str; 9] = [
-    "h2",
-    "hyper",
-    "hyper_util",
-    "opentelemetry",
-    "reqwest",
-    "sqlx",
-    "tonic",
-    "tower",
-    "rustls",
-];
-
 fn filter(level: LogLevel) -> Targets {
     let ours = match level {
         LogLevel::Trace => LevelFilter::TRACE,
@@ -98,9 +85,4 @@ fn filter(level: LogLevel) -> Targets {
     Targets::new()
         .with_default(ours)
         .with_targets(LIBRARIES.map(|library| (library, of_libraries)))
-}
-
-/// Whether a part of the program is a library.
-fn is_of_library(module: &str) -> bool {
-    LIBRARIES.iter().any(|library| module.starts_with(library))
 }

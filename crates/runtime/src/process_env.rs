@@ -6,7 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cts_core::{Clock, SystemClock};
+use chrono::{DateTime, Utc};
+use cts_core::Clock;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sysinfo::{MemoryRefreshKind, Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
@@ -38,6 +39,20 @@ pub struct ProcessEnv {
     pub clock: Arc<dyn Clock>,
     /// Format of the log, also of the processes that this one starts.
     pub log_format: LogFormat,
+}
+
+/// The clock of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the real time comes in"
+    )]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
 }
 
 impl ProcessEnv {

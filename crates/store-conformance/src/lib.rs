@@ -11,66 +11,32 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_store::Store;
 
-pub mod access_store;
-pub mod accompanied;
-pub mod applied_inputs;
-pub mod archives;
-pub mod attempts;
-pub mod bundles;
-pub mod cancels;
-pub mod capabilities;
-pub mod changes;
-pub mod checks;
-pub mod complete;
-pub mod concurrency;
-pub mod configurations;
-pub mod configured;
-pub mod creation;
-pub mod deletion;
-pub mod destruction;
-pub mod details;
-pub mod early_failures;
-pub mod endings;
-pub mod enqueue;
-pub mod facts;
-pub mod failed_starts;
-pub mod fences;
-pub mod groups;
-pub mod guards;
-pub mod hints;
-pub mod housekeeping;
-pub mod leadership;
-pub mod lease;
-pub mod listing;
-pub mod logs;
-pub mod losses;
+mod declarations;
+mod leases;
 pub mod model;
-pub mod plans;
-pub mod prune;
-pub mod queue;
-pub mod queued_settings;
-pub mod remote_runs;
-pub mod requests;
-pub mod restored;
+mod runs;
 mod scene;
-pub mod settings;
-pub mod settings_walk;
-pub mod states;
 mod suite;
-pub mod swallowed;
-pub mod tasks;
-pub mod terraform_states;
-pub mod ticks;
-pub mod traces;
-pub mod transfer;
-pub mod waits;
+mod upkeep;
 pub mod walk;
-pub mod withdrawals;
-pub mod workers;
 
+pub use declarations::{
+    changes, checks, configurations, configured, creation, deletion, destruction, guards, settings,
+    states, tasks, terraform_states,
+};
+pub use leases::{capabilities, concurrency, fences, groups, leadership, lease, losses, workers};
+pub use runs::{
+    accompanied, applied_inputs, attempts, cancels, complete, details, early_failures, endings,
+    enqueue, failed_starts, listing, logs, plans, queue, queued_settings, remote_runs, requests,
+    settings_walk, swallowed, waits, withdrawals,
+};
 pub use scene::{
     Scene, bytes_of, claim, completion_of, enqueue_request, input, input_of, member, spec,
     stored_input, task, worker, worker_record,
+};
+pub use upkeep::{
+    access_store, archives, bundles, facts, hints, housekeeping, prune, restored, ticks, traces,
+    transfer,
 };
 
 /// A database of one test.

@@ -6,9 +6,11 @@ mod cluster;
 mod destruction;
 mod enqueue;
 mod leases;
+mod members;
 mod requests;
 mod service;
 mod shrink;
+mod task;
 mod tasks;
 mod waits;
 
@@ -16,23 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Digest, EventId, Incarnation, InstanceCounts, RunId, TaskName};
+use cts_core::{Digest, Incarnation, InstanceCounts, RunId, TaskName};
 
 use cts_store::{PLANS_KEPT, stored_kind};
 
 pub use self::cancels::ModelCancelled;
-use self::cluster::{ModelLeader, ModelWorker};
-pub use self::tasks::{ModelRequest, ModelTask};
+use self::members::{ModelLeader, ModelWorker};
+pub use self::task::{ModelEvent, ModelRequest, ModelTask};
 pub use self::waits::Lost;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelEvent {
-    pub id: EventId,
-    /// `None` for a tick.
-    pub run: Option<RunId>,
-    pub success: bool,
-    pub error: Option<String>,
-}
 
 /// One run; times are durations since the beginning of the test.
 #[derive(Debug, Clone)]

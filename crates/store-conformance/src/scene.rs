@@ -1,6 +1,7 @@
 //! Steps of behaviours: short verbs over a store with some tasks.
 
 mod calls;
+mod kept_facts;
 mod tasks;
 mod vocabulary;
 
@@ -12,6 +13,7 @@ use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind};
 use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
+pub(super) use self::kept_facts::KeptFacts;
 pub(super) use self::vocabulary::{
     GROUP, LEASE, MICROSECOND, all_runs, capabilities, destroyed, disabled, grouped, guarded,
     in_group, incomplete, life, line, noise, other, plan, seconds, unretried, withdrawn,
@@ -21,7 +23,6 @@ pub use self::vocabulary::{
     task, worker, worker_record,
 };
 use super::Fixture;
-use super::facts::KeptFacts;
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Leadership, Lease,
     Member, PendingDeletions, QueueDepth, Requeued, RunRecord, Store, TaskState,

@@ -450,17 +450,26 @@ macro_rules! store_suite {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     /// Fails if the macro leaves out a behaviour, which would then never be tested.
     #[test]
     fn every_behaviour_is_in_the_suite() {
         let suite = include_str!("suite.rs");
         let mut behaviours = 0;
-        for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap() {
-            let path = file.unwrap().path();
+        let mut paths = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+        while let Some(path) = paths.pop() {
+            if path.is_dir() {
+                paths.extend(
+                    fs::read_dir(path)
+                        .unwrap()
+                        .map(|entry| entry.unwrap().path()),
+                );
+                continue;
+            }
             let topic = path.file_stem().unwrap().to_str().unwrap();
             let is_topic = suite.contains(&format!(" {topic} {{\n"));
-            if !is_topic || path.is_dir() {
+            if !is_topic {
                 continue;
             }
             for line in fs::read_to_string(&path).unwrap().lines() {

@@ -13,10 +13,9 @@ use chrono::{DateTime, Utc};
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{LeaderEpoch, Requirement, TaskSpec};
 
-use self::compare::model_event;
 use self::dice::Dice;
 use super::Fixture;
-use super::model::{Model, ModelCompleted};
+use super::model::{Model, ModelCompleted, ModelEvent};
 use super::scene::{LEASE, Scene, guarded, line, plan, spec};
 use cts_store::{
     EnqueueRequest, Guarded, LeaderError, Lease, LeaseError, Requeued, Retention, StoreError,
@@ -250,7 +249,7 @@ impl<F: Fixture> Walk<F> {
         let answer = match self.scene.store().complete(completion).await {
             Ok(completed) => Some(ModelCompleted {
                 status: completed.status,
-                event: completed.event.as_ref().map(model_event),
+                event: completed.event.as_ref().map(ModelEvent::from),
                 next_due: completed.next_due,
                 tasks_changed: completed.tasks_changed,
             }),

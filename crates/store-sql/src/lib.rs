@@ -10,15 +10,13 @@
 mod access;
 mod configuration;
 mod database;
-mod lease;
+mod methods;
 mod metrics;
 mod query;
-mod run;
 mod server_log;
 mod store;
-mod task;
+pub mod tables;
 mod transfer;
-mod upkeep;
 
 pub use access::{audit, tokens};
 pub use configuration::{configurations, settings};
@@ -26,8 +24,20 @@ pub use database::{
     Connections, Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable,
     late, outcome, unanswered,
 };
-pub use lease::{leadership, leases, workers};
-pub(crate) use lease::{reclaim, release_all, set_back};
+pub use methods::lease::{leadership, leases, workers};
+pub(crate) use methods::lease::{reclaim, release_all, set_back};
+pub use methods::run::{
+    attempt_ends, cancel, endings, events, failed_starts, inputs, logs, queue, remote_runs,
+    requests,
+};
+pub(crate) use methods::run::{attempts, enqueue, repeat};
+pub(crate) use methods::task::current_task;
+pub use methods::task::{
+    changes, checks, configure, destruction, facts, shrink_limits, tasks, terraform_states,
+    tick_events,
+};
+pub(crate) use methods::upkeep::{archive, log_space, prune};
+pub use methods::upkeep::{bundles, housekeeping};
 pub(crate) use query::conditions;
 pub use query::connection::{Connection, Row};
 pub use query::dialect::Dialect;
@@ -35,18 +45,6 @@ pub use query::statement::{
     Decode, Statement, bytes, failed_to, flag, integer, is_stopping, sql, text, text_if_any,
 };
 pub use query::value::{Bind, Value};
-pub use run::{
-    attempt_ends, cancel, endings, events, failed_starts, inputs, logs, queue, remote_runs,
-    requests,
-};
-pub(crate) use run::{attempts, enqueue, repeat};
 pub use server_log::ServerLog;
 pub use store::SqlStore;
-pub(crate) use task::current_task;
-pub use task::{
-    changes, checks, configure, destruction, facts, shrink_limits, tasks, terraform_states,
-    tick_events,
-};
-pub use transfer::{export, page, restored, schema, tables};
-pub(crate) use upkeep::{archive, log_space, prune};
-pub use upkeep::{bundles, housekeeping};
+pub use transfer::{export, page, restored, schema};

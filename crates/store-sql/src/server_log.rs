@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use cts_core::{CallBegun, Clock, Reachability, plain_reason};
+use cts_core::{Clock, plain_reason};
+use cts_runtime::{CallBegun, Reachability};
 use cts_store::StoreError;
 
 /// Logs whether the server can be reached: an outage has one line at its beginning, a reminder each minute and a line
@@ -33,8 +34,8 @@ impl ServerLog {
             }
             Some(_) => {}
             None => {
-                if let Some(line) = self.0.answers(call) {
-                    tracing::info!(target: "database", failed_calls = line.failures, "{line}");
+                if let Some((line, failed_calls)) = self.0.answers(call) {
+                    tracing::info!(target: "database", failed_calls, "{line}");
                 }
             }
         }

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
-use cts_core::{CallBegun, Clock, JournalPart, LeaderEpoch};
+use cts_core::{Clock, JournalPart, LeaderEpoch};
+use cts_runtime::CallBegun;
 use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
 use opentelemetry::metrics::Meter;
 use tokio::time::error::Elapsed;

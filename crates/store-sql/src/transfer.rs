@@ -4,4 +4,3 @@ pub mod export;
 pub mod page;
 pub mod restored;
 pub mod schema;
-pub mod tables;

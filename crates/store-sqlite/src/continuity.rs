@@ -5,10 +5,9 @@
 //! last applied inputs that are older than the work of Terraform, so these are forgotten.
 
 use cts_store::StoreError;
+use cts_store_sql::failed_to;
 use cts_store_sql::restored::NOTHING_APPLIED;
 use sqlx::{Row as _, SqliteConnection};
-
-use crate::row::failed_to;
 
 /// Notes that the file is in use on this boot of the machine; `None` is a boot that equals no other boot. Returns the
 /// number of tasks whose applied input was forgotten.

@@ -12,13 +12,13 @@ use cts_store::{
 };
 use cts_store_sql::leadership;
 use cts_store_sql::{
-    Connections, Database, Durability, Intent, Length, Session, SqlStore, attempt_ends,
+    Connections, Database, Durability, Intent, Length, Session, SqlStore, attempt_ends, failed_to,
 };
 
 use crate::call::{Reading, Writing, shared};
 use crate::connection;
 use crate::pools::{Pools, failed};
-use crate::row::{failed_to, micros};
+use crate::row::micros;
 use crate::writer::Write;
 use crate::{continuity, lease, space};
 

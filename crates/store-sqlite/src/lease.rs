@@ -4,12 +4,12 @@ use cts_core::runs::{ELSEWHERE_FOR, RunKind};
 use cts_core::{Capabilities, Delivery};
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
-use cts_store_sql::{endings, group_is_taken, waits_for_decision};
+use cts_store_sql::{endings, failed_to, group_is_taken, waits_for_decision};
 use serde_json::{Value, json};
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
-use crate::row::{Cell, by, failed_to, span_micros};
+use crate::row::{Cell, by, span_micros};
 
 /// Leases with one statement, because every change waits for it, and a second statement for an apply; the trigger
 /// `runs_leased` is part of it.

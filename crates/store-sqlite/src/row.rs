@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use cts_store::StoreError;
 pub(crate) use cts_store::cell::{Cell, span_micros};
 use cts_store::fields::Columns;
-pub(crate) use cts_store_sql::failed_to;
 use sqlx::sqlite::SqliteRow;
 
 use crate::call::Cells;

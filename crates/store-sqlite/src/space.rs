@@ -4,8 +4,7 @@ use cts_store::StoreError;
 use sqlx::{SqliteConnection, SqlitePool};
 
 use crate::pools::Pools;
-use crate::row::failed_to;
-use cts_store_sql::Durability;
+use cts_store_sql::{Durability, failed_to};
 
 /// Free pages that are kept for the next writes: 1 MiB.
 const KEPT: i64 = 256;

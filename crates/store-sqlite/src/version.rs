@@ -7,7 +7,7 @@ use cts_store::StoreError;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
-use crate::row::failed_to;
+use cts_store_sql::failed_to;
 
 const READ: &str = "read the version of the data";
 

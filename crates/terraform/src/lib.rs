@@ -14,43 +14,38 @@
 
 mod attempt;
 mod child_environment;
+mod commands;
 mod data_files;
-mod destroy;
 mod directory;
 mod error;
 mod executable;
 mod go_runtime;
 pub mod guard;
 mod inherited;
-mod init;
-mod json_events;
 mod markers;
 mod orphan;
-mod outcome;
 mod output;
-mod outputs;
-mod plugin_cache;
-mod prepare;
 mod process;
 mod processes;
-mod provider_forms;
 mod provider_schema;
 mod render;
 mod report;
-mod saved_plan;
 mod scratch;
-mod shared_init;
-mod state;
 mod state_lock;
 mod step;
 mod stop;
-mod terraform;
-mod torn;
 mod trace_log;
-mod validate;
 
 pub use attempt::Attempt;
 pub use child_environment::{ChildEnvironment, EnvironmentSources, TRACE_PARENT, task_env};
+pub use commands::outputs::{ReportedOutput, ReportedOutputs, run_outputs, state_outputs};
+pub use commands::prepare::Preparation;
+pub use commands::saved_plan::SavedPlan;
+pub use commands::state::{
+    BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key, consul_parts,
+    read_consul_value, read_directly, read_file, read_state,
+};
+pub use commands::terraform::{PlanOutput, Terraform};
 pub use directory::{SecretFiles, TaskDirectory};
 pub use error::{CommandError, CommandFailure, FileError, MissingOutput};
 pub use executable::{
@@ -61,19 +56,11 @@ pub use inherited::{InheritedEnvironment, is_ignored_setting, is_own_credential}
 pub use markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
-pub use outputs::{ReportedOutput, ReportedOutputs, run_outputs, state_outputs};
-pub use prepare::Preparation;
 pub use render::{
     ConfigurationFiles, GeneratedFile, RenderError, RenderSettings, RenderedVariable, RootModule,
     render_configuration, render_root_module, render_tfvars, render_variables,
 };
 pub use report::Report;
-pub use saved_plan::SavedPlan;
-pub use state::{
-    BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key, consul_parts,
-    read_consul_value, read_directly, read_file, read_state,
-};
 pub use state_lock::StateLock;
 pub use step::{Step, Tuning};
 pub use stop::{StopPolicy, StopSignal};
-pub use terraform::{PlanOutput, Terraform};

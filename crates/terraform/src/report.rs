@@ -26,8 +26,8 @@ use self::diagnostics::Diagnostics;
 use self::event::Events;
 use self::found::Found;
 use self::line::{Line, read};
+use crate::commands::outputs::ReportedOutputs;
 use crate::output::{OutputLine, OutputSink, OutputStream};
-use crate::outputs::ReportedOutputs;
 use crate::step::Step;
 
 /// Most bytes of a line that are read: longer than any address.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use cts_core::Chain;
 
-use crate::attempt::Attempt;
 use crate::error::FileError;
 
 /// Names of scratch directories in the task directory; the next run finds the directories that a kill left.
@@ -40,10 +39,10 @@ pub(crate) struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Creates the directory for this purpose in the directory of the attempt; a directory that a kill left is removed
+    /// Creates the directory for this purpose in the directory of a task; a directory that a kill left is removed
     /// first.
-    pub(crate) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
-        let path = attempt.directory.path().join(purpose.name());
+    pub(crate) fn new(task_directory: &Path, purpose: Purpose) -> Result<Self, FileError> {
+        let path = task_directory.join(purpose.name());
         remove(&path).map_err(FileError::of("remove", &path))?;
         DirBuilder::new()
             .mode(0o700)

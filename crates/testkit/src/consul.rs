@@ -12,7 +12,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use self::process::{Ports, Process};
+use self::process::{Ports, Process, Storage};
 
 /// A port may be taken by another process between choice and use.
 const PORT_TRIES: usize = 5;
@@ -31,18 +31,9 @@ pub struct ConsulAgent {
     process: Option<Process>,
 }
 
-/// Data that an agent keeps over a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Storage {
-    /// Nothing: it is in development mode.
-    Memory,
-    /// Everything that it has confirmed.
-    Disk,
-}
-
 impl ConsulAgent {
     /// Name of the agent's node.
-    pub const NODE: &str = "cts-test";
+    pub const NODE: &str = process::NODE;
 
     /// Starts an agent; it has a leader and knows its own node when this returns.
     pub async fn start() -> Self {

@@ -6,11 +6,13 @@ mod answer;
 mod api;
 mod archive;
 mod call;
+mod caller;
 mod client_view;
 mod control;
 mod engine;
 mod faults;
 mod gate;
+mod incoming;
 mod inspection;
 mod listener;
 mod model;
@@ -29,17 +31,19 @@ use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
 
+pub use caller::Right;
 pub use client_view::{HcpAccess, HcpApi, STUB_NAME};
 pub use faults::{Fault, HcpRequest};
 pub use inspection::{RunRecord, VariableRecord};
-pub use model::{Policy, Right};
+pub use model::Policy;
 pub use phase::Phase;
 pub use settings::HcpSettings;
 pub use upload::gzip_tar;
 
+use caller::Caller;
 use gate::Door;
 use listener::Listener;
-use model::{Caller, Model};
+use model::Model;
 use settings::BASE_PATH;
 use shared::Shared;
 
@@ -83,7 +87,11 @@ impl HcpServer {
         let address = format!("{scheme}://{}", socket(&api));
         let archive_address = format!("{scheme}://{}", socket(&archive));
         let model = Model::new(settings, address, archive_address);
-        let shared = Arc::new(Shared::new(model, directory.path().to_owned()));
+        let shared = Arc::new(Shared::new(
+            model,
+            directory.path().to_owned(),
+            |shared, id| Box::pin(engine::follow(shared, id)),
+        ));
         let server = Self {
             shared,
             tls: tls.map(Tls),

@@ -5,6 +5,7 @@ mod keeper;
 mod pgbouncer;
 mod replica;
 mod server;
+mod settings;
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use self::directory::DataDirectory;
 use self::keeper::Keeper;
 pub use self::pgbouncer::PgBouncer;
 use self::server::Server;
-use crate::certificates::KeyPairFiles;
+pub use self::settings::PostgresSettings;
 use crate::limited_disk::LimitedDisk;
 use crate::ports::free_port;
 
@@ -27,31 +28,6 @@ const STOP_DEADLINE: Duration = Duration::from_secs(30);
 const USER: &str = "cts";
 
 static SHARED: OnceCell<Postgres> = OnceCell::const_new();
-
-/// How a server is set up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PostgresSettings<'a> {
-    /// Commits wait for the disk. Only what is measured, or is killed and must keep its commits
-    /// beyond the life of the machine, needs that.
-    pub fsync: bool,
-    /// Password of the user; without one every local user is accepted.
-    pub password: Option<&'a str>,
-    /// Further settings, as in `("lock_timeout", "5s")`.
-    pub parameters: &'a [(&'a str, &'a str)],
-    /// Certificate and key with which it offers TLS; they are copied.
-    pub tls: Option<&'a KeyPairFiles>,
-}
-
-impl Default for PostgresSettings<'_> {
-    fn default() -> Self {
-        Self {
-            fsync: true,
-            password: None,
-            parameters: &[],
-            tls: None,
-        }
-    }
-}
 
 /// A Postgres server on 127.0.0.1 with a data directory of its own. Up to 200 connections.
 ///

@@ -6,7 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Chain, Outage};
+use cts_core::Chain;
+use cts_runtime::Outage;
 use rustls::pki_types::UnixTime;
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -4,7 +4,8 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
-use cts_core::{Chain, Outage};
+use cts_core::Chain;
+use cts_runtime::Outage;
 use reqwest::Method;
 use serde_json::Value;
 use tokio::time::sleep;

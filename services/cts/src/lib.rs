@@ -25,4 +25,4 @@ pub use failure::Failure;
 pub use program::run_program;
 pub use services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 pub use services::telemetry::Observation;
-pub use services::waiting::AbsentPeers;
+pub use services::wiring::AbsentPeers;

@@ -11,7 +11,8 @@ use cts_cli::{
     ServiceCommand, ServiceRole, Start, Watcher, Worker, read, say,
 };
 use cts_config::Config;
-use cts_core::{Chain, SystemClock};
+use cts_core::Chain;
+use cts_runtime::SystemClock;
 use cts_runtime::{
     LogError, LogFormat, LogRelay, LogSettings, Order, ProcessEnv, StopSignals, init_log,
 };
@@ -34,7 +35,7 @@ use crate::services::connections::{Links, Socket, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::reload::{Reloads, settings_of};
 use crate::services::telemetry::Observation;
-use crate::services::waiting::AbsentPeers;
+use crate::services::wiring::AbsentPeers;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
 use crate::services::{settings, single, unsafe_settings};
 use crate::time_zone;

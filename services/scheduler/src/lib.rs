@@ -17,9 +17,7 @@
 //! * `explain`: why a task ran, or waits.
 
 mod audit;
-mod change_times;
 mod check_pass;
-mod cluster_numbers;
 mod configuration;
 mod explain;
 mod grpc;

@@ -1,5 +1,8 @@
 //! Metrics of a scheduler (docs/telemetry.md#scheduler). Only the leader exports the metrics of the cluster.
 
+pub(crate) mod change_times;
+pub(crate) mod cluster_numbers;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,8 +15,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::change_times::{ChangeTimes, Passed};
-use crate::cluster_numbers::ClusterNumbers;
+use crate::metrics::change_times::{ChangeTimes, Passed};
+use crate::metrics::cluster_numbers::ClusterNumbers;
 
 const ENDS: [RunStatus; 3] = [
     RunStatus::Succeeded,

@@ -30,6 +30,7 @@
 mod agenda;
 mod awaited_reads;
 mod cause;
+mod completeness;
 mod cron_state;
 mod decision;
 mod desired_task;
@@ -44,6 +45,7 @@ mod task_snapshot;
 mod tick;
 mod unreadable;
 mod view_problem;
+mod wanted_reads;
 mod watched_view;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -59,15 +61,16 @@ use self::agenda::Agenda;
 use self::awaited_reads::Origin;
 pub(crate) use self::awaited_reads::{UnreadReason, UnreadView};
 pub(crate) use self::cause::Cause;
+use self::completeness::{complete_input, incomplete, is_complete, refusal};
 pub(crate) use self::decision::{Decided, Decision};
 pub(crate) use self::desired_task::{DesiredTask, TaskMode};
 pub(crate) use self::due::{Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 use self::entry::Entry;
-use self::reads::WantedReads;
 pub(crate) use self::task_snapshot::TaskSnapshot;
 pub(crate) use self::unreadable::{AppliedInput, NewlyHeld, WantedInput};
 pub(crate) use self::view_problem::ViewProblem;
-use self::watched_view::{WatchedView, complete_input, incomplete, is_complete, refusal};
+use self::wanted_reads::WantedReads;
+use self::watched_view::WatchedView;
 
 #[derive(Debug)]
 pub(crate) struct Planner {

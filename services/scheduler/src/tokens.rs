@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_access::{TokenEntry, TokenHash, TokenTable};
+use cts_core::Chain;
 use cts_core::callers::TaskPatterns;
-use cts_core::{Chain, Outage};
+use cts_runtime::Outage;
 use cts_store::{Store, StoredToken};
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cts_core::{Clock, Reachability, ViewId};
+use cts_core::{Clock, ViewId};
+use cts_runtime::Reachability;
 
 /// After this time an outage is an error in the log: the original gives up a view at this time.
 pub(crate) const LONG: Duration = Duration::from_mins(10);
@@ -61,7 +62,7 @@ impl ConsulOutage {
             }
             std::mem::take(&mut views.of_outage).len()
         };
-        if let Some(line) = self.consul.answers(self.consul.begin()) {
+        if let Some((line, _failures)) = self.consul.answers(self.consul.begin()) {
             tracing::info!(views, "{line}");
         }
     }

@@ -1,16 +1,13 @@
 //! One attempt: from the frozen input to the applied module, or to the plan.
 
-pub(crate) mod attempt_error;
-pub(crate) mod attempt_report;
 mod handlers;
 mod local;
-mod module_directory;
+mod local_run;
 mod outputs;
 mod own_lock;
 mod refused_key;
 mod saved_plan;
 pub(crate) mod state;
-pub(crate) mod state_error;
 
 use std::sync::Arc;
 
@@ -24,19 +21,19 @@ use cts_terraform::{
 };
 use tokio::time::{Instant, timeout};
 
-use self::attempt_error::{AttemptError, PLACE_MODULE};
-use self::attempt_report::AttemptReport;
 use self::handlers::{applied_run, prepare_handlers};
-use self::module_directory::ModuleDirectory;
 use crate::calls::inputs::InputError;
 use crate::ended::Ended;
 use crate::leased_run::LeasedRun;
 use crate::leased_run::wait_error::WaitError;
 use crate::options::Driver;
+use crate::outcome::attempt_error::{AttemptError, PLACE_MODULE};
+use crate::outcome::attempt_report::AttemptReport;
+use crate::outcome::module_directory::ModuleDirectory;
 use crate::redaction::{RedactingSink, Redactor};
-use crate::remote::RemoteDriver;
 use crate::remote::remote_attempt::{Given, RemoteAttempt};
-use crate::remote::start_permit::StartPermit;
+use crate::remote_driver::RemoteDriver;
+use crate::remote_driver::start_permit::StartPermit;
 use crate::shared::Shared;
 use crate::values::{Resolved, resolve, secrets_of, texts_of};
 
@@ -137,7 +134,7 @@ async fn try_attempt(
     let start_permit = match &shared.driver {
         Driver::Terraform(_) => StartPermit::default(),
         Driver::Remote(remote) => tokio::select! {
-            start_permit = step(&order, remote.start_permit()) => start_permit?,
+            start_permit = step(&order, remote.start_permits.take()) => start_permit?,
             () = run.drain.cancelled() => return Err(AttemptError::Stopped),
         },
     };

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempt::attempt;
 use crate::ended::{Ended, outcome_word};
+use crate::lease::LeaseEnd;
 use crate::leased_run::LeasedRun;
-use crate::leased_run::renewal::LeaseEnd;
 use crate::log_lines::AttemptLines;
 use crate::run_log::RunLog;
 

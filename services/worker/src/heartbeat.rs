@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::Chain;
 use cts_core::settings::{BlockDigests, ClusterKey};
-use cts_core::{Chain, Outage, log_failure};
 use cts_proto::worker::v1::HeartbeatResponse;
 use cts_rpc::{CallFailure, convert};
+use cts_runtime::{Outage, log_failure};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -39,6 +39,17 @@ pub(crate) struct Lease {
     pub(crate) ends_remote_run: bool,
 }
 
+/// How the lease of an attempt was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseEnd {
+    /// A scheduler reports that the lease is over: another attempt may be at work already.
+    Refused,
+    /// No scheduler has renewed the lease in time. The lease may still be in force.
+    Unanswered,
+    /// This process stood still until it was too late to renew.
+    Stalled,
+}
+
 /// The input of a run, as far as the lease has it.
 #[derive(Debug)]
 pub(crate) struct FrozenInput {

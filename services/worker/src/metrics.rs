@@ -7,7 +7,7 @@ use cts_core::runs::{PhaseTimes, RunKind};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
-use crate::leased_run::renewal::LeaseEnd;
+use crate::lease::LeaseEnd;
 
 /// How attempts end; the words of the journal.
 const OUTCOMES: [&str; 6] = [

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::gate::ApprovalGate;
-use crate::remote::RemoteDriver;
+use crate::remote_driver::RemoteDriver;
 use crate::values::{ValueSources, texts_of};
 
 /// Settings of a worker.

@@ -5,147 +5,119 @@
 //! the run itself, before and after the remote run is requested. A worker that stops leaves the
 //! remote run alone.
 
-mod archive;
 mod begin;
-mod budget;
 mod check;
-mod configuration;
 mod confirmation;
 mod decision;
 mod earlier;
 mod elsewhere;
 mod ending;
-mod error;
 mod follow;
 mod inspection;
-mod known_workspace;
 mod logs;
 mod origin;
 mod outage;
-mod placement;
-pub(crate) mod previous;
-mod progress;
-mod push;
-mod reach;
 pub(crate) mod remote_attempt;
-mod rules;
-mod settings;
-pub(crate) mod start_permit;
 mod state;
-mod target_workspace;
-mod variables;
-mod version;
-mod workspace;
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use cts_core::RemoteRun;
+use cts_core::runs::{AttemptOutcome, Plan, RunKind};
+use cts_hcp_terraform::{Run, RunEnd};
 
-use cts_hcp_terraform::{Limits, Server, ServerSettings};
-use cts_terraform::Terraform;
-use secrecy::{ExposeSecret as _, SecretString};
-use tokio::sync::{Mutex, Semaphore};
+use self::begin::Begun;
+use self::follow::Ended;
+use self::remote_attempt::{Given, RemoteAttempt};
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::attempt_report::AttemptReport;
+use crate::remote_driver::RemoteError;
 
-pub(crate) use self::error::RemoteError;
-pub use self::rules::WorkspaceSettings;
-pub use self::settings::{RemoteSettings, RemoteSettingsError};
+/// Most policies that an error names.
+const MOST_POLICIES: usize = 20;
 
-use self::budget::Share;
-use self::settings::{CONNECT_TIMEOUT, RETRY_FOR};
-use self::start_permit::START_PERMITS;
-use self::variables::KnownVariables;
-use crate::values::{ValueSources, is_template, resolve_text};
-
-/// Archives that are packed and sent at a time; each is in memory.
-const UPLOADS: usize = 4;
-
-/// Makes runs on a server. Made once for a worker; nothing is connected before the first run.
-pub struct RemoteDriver {
-    settings: RemoteSettings,
-    share: Share,
-    server: Mutex<Option<Server>>,
-    /// Reads states out of the backend that had them before.
-    terraform: Option<Arc<Terraform>>,
-    uploads: Semaphore,
-    start_permits: Arc<Semaphore>,
-    variables: KnownVariables,
-    /// Remote runs that are being polled.
-    polled: Arc<AtomicUsize>,
-}
-
-impl RemoteDriver {
-    /// Checks the settings. `terraform` reads states that are elsewhere.
-    pub fn new(
-        settings: RemoteSettings,
-        terraform: Option<Arc<Terraform>>,
-    ) -> Result<Self, RemoteSettingsError> {
-        settings.check()?;
-        Ok(Self {
-            share: Share::default(),
-            settings,
-            server: Mutex::default(),
-            terraform,
-            uploads: Semaphore::new(UPLOADS),
-            start_permits: Arc::new(Semaphore::new(START_PERMITS)),
-            variables: KnownVariables::default(),
-            polled: Arc::default(),
-        })
-    }
-
-    /// Sets the requests a minute that this worker may send; 0 if the scheduler sets no share.
-    pub(crate) fn set_share(&self, per_minute: u32) {
-        self.share.set(per_minute);
-    }
-
-    /// The server. Connects if that was not done yet, or if the token was refused.
-    pub(crate) async fn server(&self, values: &ValueSources) -> Result<Server, RemoteError> {
-        let mut known = self.server.lock().await;
-        if let Some(server) = &*known {
-            return Ok(server.clone());
-        }
-        let settings = self.server_settings(values).await?;
-        let budget = Arc::clone(&self.share.budget) as _;
-        let server = Server::discover(&settings, budget).await?;
-        Ok(known.insert(server).clone())
-    }
-
-    /// Forgets the connection because the token was refused: the source of the token may have a new token.
-    pub(crate) async fn forget_server(&self) {
-        *self.server.lock().await = None;
-    }
-
-    async fn server_settings(&self, values: &ValueSources) -> Result<ServerSettings, RemoteError> {
-        let RemoteSettings {
-            hostname,
-            token,
-            tls,
-            server_name,
-            ..
-        } = &self.settings;
-        let written = token.expose_secret();
-        let token = if is_template(written) {
-            let found = resolve_text(values, "driver \"terraform-cloud\"", "token", written);
-            SecretString::from(found.await?)
-        } else {
-            token.clone()
+impl RemoteAttempt<'_> {
+    /// Begins the remote run, or continues a remote run that another worker began, and follows it to its end.
+    pub(crate) async fn make(
+        &self,
+        given: Box<Given>,
+        findings: &mut AttemptReport,
+    ) -> Result<AttemptOutcome, AttemptError> {
+        let begun = Box::pin(self.begin(&given)).await?;
+        drop(given);
+        self.start_permit.release();
+        let Some(Begun { mut remote, notes }) = begun else {
+            return Ok(AttemptOutcome::Checked);
         };
-        Ok(ServerSettings {
-            tls: tls.clone(),
-            server_name: server_name.clone(),
-            limits: Limits {
-                connect_timeout: CONNECT_TIMEOUT,
-                retry_for: RETRY_FOR,
-                ..Limits::default()
-            },
-            ..ServerSettings::new(hostname, token)
+        findings.remote_url.clone_from(&remote.url);
+        let ended = Box::pin(self.follow(&mut remote)).await?;
+        if self.kind.changes_resources() {
+            Box::pin(self.report_state(&remote, findings)).await;
+        }
+        if self.kind.only_plans() {
+            Box::pin(self.remove_disposable(&remote.workspace)).await;
+        }
+        Box::pin(self.outcome(&remote, &ended, &notes)).await
+    }
+
+    /// The result of a remote run that has ended.
+    async fn outcome(
+        &self,
+        remote: &RemoteRun,
+        ended: &Ended,
+        notes: &[String],
+    ) -> Result<AttemptOutcome, AttemptError> {
+        let run = &ended.run;
+        let did_end_well = matches!(ended.end, RunEnd::Applied | RunEnd::Planned);
+        if ended.is_cancelled && !did_end_well {
+            return Err(AttemptError::Stopped);
+        }
+        let url = remote.url.clone().unwrap_or_default();
+        if !did_end_well && let Some(decided) = self.decision(remote, ended).await {
+            return Err(decided.into());
+        }
+        if !did_end_well {
+            return Err(RemoteError::Ended {
+                step: if self.kind.only_plans() {
+                    "plan"
+                } else {
+                    "apply"
+                },
+                task: self.run.lease.task_name.clone(),
+                status: run.status.as_str().to_owned(),
+                url,
+                detail: self.detail(ended).await,
+            }
+            .into());
+        }
+        Ok(match self.kind {
+            RunKind::Apply => AttemptOutcome::Applied,
+            RunKind::Destroy => AttemptOutcome::Destroyed,
+            RunKind::Check => AttemptOutcome::Checked,
+            RunKind::Plan | RunKind::DestroyPlan => {
+                let changes_present = run.has_changes.unwrap_or(true);
+                let mut lines = vec![ended.plan_text.trim_end().to_owned(), String::new()];
+                lines.extend(notes.iter().map(|note| format!("Note: {note}")));
+                lines.push(format!("To see this run: {url}\n"));
+                AttemptOutcome::Planned(Plan::new(changes_present, lines.join("\n")))
+            }
         })
     }
-}
 
-impl fmt::Debug for RemoteDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteDriver")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
+    /// The reason of a failure, as far as the server shows it.
+    async fn detail(&self, ended: &Ended) -> String {
+        if ended.run.status.as_str() == "policy_soft_failed" {
+            return self.failed_policies(&ended.run).await;
+        }
+        ended.error_text()
+    }
+
+    async fn failed_policies(&self, run: &Run) -> String {
+        let results = match self.server().await {
+            Ok(server) => server.policy_results(&run.id).await,
+            Err(_unreachable) => return String::new(),
+        };
+        let results = results.unwrap_or_default().into_iter();
+        let failed = results.filter(|policy| policy.status.contains("failed"));
+        let lines = failed.map(|policy| format!("policy {}: {}", policy.name, policy.status));
+        lines.take(MOST_POLICIES).collect::<Vec<_>>().join("\n")
     }
 }

@@ -15,10 +15,11 @@ use tokio::time::Instant;
 
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
+use crate::failed_runs::FailedRuns;
 use crate::gate::ApprovalGate;
 use crate::health::Health;
 use crate::journal::Journal;
-use crate::log_lines::FailedRuns;
+
 use crate::metrics::Metrics;
 use crate::options::{Driver, Options};
 use crate::redaction::Redactors;

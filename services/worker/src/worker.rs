@@ -1,15 +1,19 @@
 //! The worker as a whole: takes runs as slots become free, and works on several at a time.
 
+mod observed_metrics;
+mod own_check;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_bundle::Retention;
-use cts_core::{Chain, Outage, log_failure};
+use cts_core::Chain;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_runtime::{Outage, log_failure};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -22,13 +26,12 @@ use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::calls::{RETRIES, is_outage};
 use crate::execute::execute;
+use crate::failed_runs::FailedRuns;
 use crate::health::Health;
 use crate::heartbeat::heartbeat;
 use crate::journal::Journal;
 use crate::leased_run::LeasedRun;
-use crate::log_lines::FailedRuns;
 use crate::metrics::Metrics;
-use crate::observed_metrics;
 use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::redaction::Redactors;
 use crate::shared::{Console, Shared};

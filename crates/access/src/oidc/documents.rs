@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Host;
 
-use super::IssuerSettings;
 use super::key_set::KeySet;
+use super::settings::IssuerSettings;
 
 /// Time for both documents.
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(10);

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Chain, Outage};
+use cts_core::Chain;
+use cts_runtime::Outage;
 use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::IssuerSettings;
 use super::documents::{Documents, IssuerError, READ_LIMIT};
 use super::key_set::KeySet;
+use super::settings::IssuerSettings;
 
 /// Pause between readings.
 const READ_EVERY: Duration = Duration::from_mins(5);

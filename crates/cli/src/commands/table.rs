@@ -7,13 +7,11 @@ mod tests;
 
 use comfy_table::{ContentArrangement, Table, presets};
 
+use self::fit::GAP;
 pub(crate) use self::short_id::RUN_ID_SHOWN;
 pub use self::short_id::short_id;
 use super::terminal_text::on_one_line;
 use crate::arguments::TableWidth;
-
-/// Blanks between two columns.
-const GAP: usize = 2;
 
 /// The rows below `header`, each column as wide as its widest cell, and the whole as wide as `width` allows. Control
 /// characters are escaped.

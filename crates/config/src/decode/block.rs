@@ -1,5 +1,6 @@
 //! The reader of typed blocks: takes the keys that cts defines out of a block and reports the rest.
 
+mod bodies;
 mod inner;
 mod list_text;
 mod paths;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use cts_core::hidden::is_secret_name;
 use cts_hcl1::{Value, ValueKind};
 
-use crate::decode::block::inner::{bodies_or_report, keep_first};
+use crate::decode::block::bodies::{bodies_or_report, keep_first};
 use crate::decode::coerce::{self, A_BLOCK, Mismatch};
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::{Located, SourceLocation};

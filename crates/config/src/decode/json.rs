@@ -5,12 +5,15 @@
 //! when configured not to, so the strict one has the last word.
 
 mod advice;
+mod json_error;
 
 use cts_hcl1::{Body, Item, Key, MAXIMUM_DEPTH, Number, Span, Value, ValueKind};
 use jsonc_parser::ast;
 use jsonc_parser::common::Range;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::de::IgnoredAny;
+
+pub(crate) use self::json_error::JsonError;
 
 /// Nothing but what the RFC allows.
 const STRICT: ParseOptions = ParseOptions {
@@ -25,33 +28,6 @@ const STRICT: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-
-/// The first fault of a file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct JsonError {
-    /// The text that was found and the one that was expected; no text of the file.
-    pub(crate) message: String,
-    /// Where, in bytes.
-    pub(crate) span: Span,
-    /// How to mend it.
-    pub(crate) help: Option<String>,
-}
-
-impl JsonError {
-    fn new(message: impl Into<String>, span: Span) -> Self {
-        Self {
-            message: message.into(),
-            span,
-            help: None,
-        }
-    }
-
-    fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-}
 
 /// Reads a whole file, whose top must be an object, or `null` for an empty one.
 ///

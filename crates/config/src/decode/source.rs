@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use self::read::ends_with;
 pub(crate) use self::read::read_bytes;
 
 use crate::decode::tree::ParsedFile;
@@ -103,8 +104,4 @@ fn near_name(path: &Path, current_dir: &Path) -> Option<String> {
 
 fn is_configuration(name: &OsStr) -> bool {
     ends_with(name, ".hcl") || ends_with(name, ".json")
-}
-
-fn ends_with(name: &OsStr, suffix: &str) -> bool {
-    name.as_encoded_bytes().ends_with(suffix.as_bytes())
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
 use crate::report::location::SourceLocation;
-use crate::report::original::ProblemKind;
+use crate::report::problem_kind::ProblemKind;
 
 /// How many problems a rendered report shows. A file can be made of nothing else.
 const MOST_SHOWN: usize = 1000;

@@ -10,7 +10,6 @@ use crate::decode::coerce;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
 use crate::tasks::checks;
-use crate::tasks::service_block::warn_of_template;
 
 /// Reads the keys of a condition or a module input, and notes them as members of the API's object
 /// (docs/rest.md#task-objects). A key that is not set is no member.
@@ -152,5 +151,17 @@ pub(crate) fn check_regexp(regexp: &Located<String>, failure: &str, sink: &Sink)
         let message = "the doubled backslashes in this `regexp` count as single ones, as in \
                        Consul-Terraform-Sync: single ones mean the same";
         sink.warning(&regexp.place, message);
+    }
+}
+
+/// Terraform would replace a template; here it is part of a name that no service has.
+pub(super) fn warn_of_template(name: &Located<String>, sink: &Sink) {
+    if name.value.contains("${") {
+        let message = format!(
+            "the service name {:?} is taken as it is written: files of cts have no variables or functions, write the \
+             name itself",
+            name.value
+        );
+        sink.warning(&name.place, message);
     }
 }

@@ -9,7 +9,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
-use crate::tasks::query::{filter, texts};
+use crate::tasks::query::{filter, texts, warn_of_template};
 
 /// The `service` blocks by their ids.
 #[derive(Debug, Default)]
@@ -129,17 +129,5 @@ impl ServiceBlocks {
             );
             sink.warning(&entry.place, message);
         }
-    }
-}
-
-/// Terraform would replace a template; here it is part of a name that no service has.
-pub(super) fn warn_of_template(name: &Located<String>, sink: &Sink) {
-    if name.value.contains("${") {
-        let message = format!(
-            "the service name {:?} is taken as it is written: files of cts have no variables or functions, write the \
-             name itself",
-            name.value
-        );
-        sink.warning(&name.place, message);
     }
 }

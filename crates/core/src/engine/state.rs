@@ -5,7 +5,6 @@
 //! change. The text of a backend block does not matter. After each apply a run reports both, and its task stores them
 //! ([`StateRecord`]). A worker whose directory is not initialised for the backend reads the state there, and
 //! [`decide`] determines its action before the first apply. See docs/rest.md#the-state-of-a-task.
-//! say what to do before the first apply. See docs/rest.md#the-state-of-a-task.
 //!
 //! Only the identity of a state is stored, never its content. `tasks.state_moves` increases with each record after
 //! which directories that were already verified must be verified again. A state that cts can read without a process

@@ -59,7 +59,7 @@ mod wait;
 pub use self::after_attempt::{after_attempt, after_lost_lease};
 pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome};
 pub use self::attempt_record::{
-    ATTEMPTS_RECORDED, AttemptEnding, AttemptRecord, keep_attempt, newest_attempts,
+    ATTEMPTS_RECORDED, AttemptEnding, AttemptRecord, EarlyFailure, keep_attempt, newest_attempts,
 };
 pub use self::brief_error::{brief_error, brief_newest_error};
 pub use self::cancel::{
@@ -72,7 +72,7 @@ pub use self::details::{
     Severity,
 };
 pub use self::early_failure::{
-    ELSEWHERE_FOR, EarlyFailure, GIVEN_BACK_AT_MOST, can_be_of_machine, is_given_back,
+    ELSEWHERE_FOR, GIVEN_BACK_AT_MOST, can_be_of_machine, is_given_back,
 };
 pub use self::ending::{ENDING_RETRY, becomes_ending};
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterKey, KeyId, REQUIRED_PROVIDER, SettingsScope};
+use super::key::{ClusterKey, KeyId};
+use super::scope::{REQUIRED_PROVIDER, SettingsScope};
 use crate::words::digest::Digest;
 
 /// The blocks of a configuration by name, as the parts from which their digests are computed. They may hold secrets,

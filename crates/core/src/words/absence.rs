@@ -6,6 +6,9 @@ use std::io::{self, ErrorKind};
 /// The text of an error of the system's resolver, which has no error kind.
 const LOOKUP: &str = "failed to lookup address information";
 
+/// Reason of a call that timed out.
+pub const NO_ANSWER: &str = "no answer in time";
+
 /// Reason for which no server has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
@@ -45,6 +48,42 @@ const fn is_silence(kind: ErrorKind) -> bool {
     )
 }
 
+/// The innermost cause of a failed call, as text for an operator. Library layers in between and error numbers are
+/// left out.
+pub fn plain_reason(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    let mut system = None;
+    loop {
+        system = innermost.downcast_ref::<io::Error>().or(system);
+        match innermost.source() {
+            Some(cause) => innermost = cause,
+            None => break,
+        }
+    }
+    if let Some(words) = system.and_then(|error| words(error.kind())) {
+        return words.to_owned();
+    }
+    let text = innermost.to_string();
+    match text.rsplit_once(" (os error ") {
+        Some((before, _number)) => before.to_owned(),
+        None => text,
+    }
+}
+
+const fn words(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::ConnectionRefused => Some("connection refused"),
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof => Some("the connection was closed"),
+        ErrorKind::TimedOut => Some(NO_ANSWER),
+        ErrorKind::HostUnreachable => Some("no route to the host"),
+        ErrorKind::NetworkUnreachable => Some("the network is unreachable"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +107,23 @@ mod tests {
     fn a_name_without_an_address_is_told_apart() {
         let error = io::Error::other(format!("{LOOKUP}: Name or service not known"));
         assert_eq!(absence(&Call(error)), Some(Absence::Unresolved));
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("client error (Connect)")]
+    struct Connect(#[source] io::Error);
+
+    #[test]
+    fn the_reason_is_the_innermost_cause_without_numbers() {
+        for (number, reason) in [
+            (111, "connection refused"),
+            (104, "the connection was closed"),
+            (13, "Permission denied"),
+        ] {
+            let error = Connect(io::Error::from_raw_os_error(number));
+            assert_eq!(plain_reason(&error), reason);
+        }
+        let error = Connect(io::Error::other("no certificate"));
+        assert_eq!(plain_reason(&error), "no certificate");
     }
 }

@@ -10,20 +10,6 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     fn now(&self) -> DateTime<Utc>;
 }
 
-/// The clock of the operating system.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where the real time comes in"
-    )]
-    fn now(&self) -> DateTime<Utc> {
-        Utc::now()
-    }
-}
-
 /// The duration cut to whole milliseconds, for the log.
 pub fn whole_milliseconds(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))

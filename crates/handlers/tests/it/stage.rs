@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::{ProviderBlock, ProviderId, SystemClock, TaskName};
+use cts_core::{ProviderBlock, ProviderId, TaskName};
 use cts_handlers::{AppliedRun, HandlerRequest, Handlers, Pace};
+use cts_runtime::SystemClock;
 use serde_json::{Map, Value};
 
 /// Short waits.

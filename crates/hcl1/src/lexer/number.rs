@@ -5,7 +5,6 @@
 //! A number reaches as far as a word would, so that `10s` or `1.2.3` is one wrong number with a
 //! useful message instead of a number and a key.
 
-use super::{Lexer, TokenKind, continues_word};
 use crate::ast::Number;
 
 /// Reason why something that starts like a number is not one.
@@ -34,24 +33,21 @@ pub(super) fn starts_number(text: &str) -> bool {
     text.starts_with(|character: char| character.is_ascii_digit())
 }
 
-impl<'a> Lexer<'a> {
-    /// Reads a number; the position is at its start.
-    pub(super) fn number(&mut self) -> TokenKind<'a> {
-        let rest = &self.source[self.position..];
-        let negative = rest.starts_with('-');
-        let unsigned = rest.strip_prefix('-').unwrap_or(rest);
-        let length = length(unsigned);
-        let digits = &unsigned[..length];
-        self.position += usize::from(negative) + length;
-        match read(negative, digits) {
-            Ok(number) => TokenKind::Number(number),
-            Err(fault) => TokenKind::BadNumber(fault),
-        }
-    }
+/// Reads the number at the begin of the text. Returns its length, too.
+pub(super) fn number(text: &str) -> (usize, Result<Number, NumberFault>) {
+    let negative = text.starts_with('-');
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let length = length(unsigned);
+    let number = read(negative, &unsigned[..length]);
+    (usize::from(negative) + length, number)
 }
 
 fn is_hexadecimal(text: &str) -> bool {
     text.starts_with("0x") || text.starts_with("0X")
+}
+
+pub(super) fn continues_word(character: char) -> bool {
+    matches!(character, '_' | '-' | '.') || character.is_alphanumeric()
 }
 
 /// The length of everything that clings to the number.

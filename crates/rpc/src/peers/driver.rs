@@ -12,17 +12,20 @@ use cts_core::Clock;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tonic::transport::Channel;
 
 use crate::address::Address;
 use crate::peers::balance::{EndpointUpdates, Member};
+use crate::peers::condition::PeerCondition;
+use crate::peers::peer::Peer;
 use crate::peers::peer_log::{Others, PeerLog};
 use crate::peers::probe::{Probe, Probed};
+use crate::peers::probe_times::ProbeTimes;
 use crate::peers::resolve::{Answers, KnownSockets, resolve_after};
 use crate::peers::roster::{Entry, Health};
 use crate::peers::warm_up::WarmUp;
-use crate::peers::{Peer, PeerCondition, ProbeTimes, Published};
+
 use crate::tls::KeyChanges;
 
 /// Looks up names and checks healths for a [`Peers`](crate::Peers).
@@ -42,6 +45,14 @@ pub struct PeersDriver {
     generation: u64,
     log: PeerLog,
     clock: Arc<dyn Clock>,
+}
+
+/// Published knowledge of the driver, for the handles.
+#[derive(Debug)]
+pub(super) struct Published {
+    pub(super) healthy: watch::Sender<Arc<[Peer]>>,
+    pub(super) conditions: watch::Sender<Arc<[PeerCondition]>>,
+    pub(super) unfit: watch::Sender<Option<Peer>>,
 }
 
 enum DriverEvent {

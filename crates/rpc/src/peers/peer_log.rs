@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cts_core::{Clock, Reachability};
+use cts_core::Clock;
+use cts_runtime::Reachability;
 
 use crate::address::Address;
 use crate::peers::probe::Unhealthy;
@@ -84,7 +85,7 @@ impl PeerLog {
         let Err(reason) = verdict else {
             let was_lost = self.lost.remove(&socket);
             return match self.all.answers(self.all.begin()) {
-                Some(line) => Line::Over(line.to_string()),
+                Some((line, _failures)) => Line::Over(line),
                 None if was_lost || before == Health::Unknown => Line::Healthy,
                 None => Line::Nothing,
             };
@@ -93,7 +94,7 @@ impl PeerLog {
             // Its end is the end of the earlier losses, too.
             self.lost.clear();
             let line = self.all.fails(self.all.begin(), Some(reason.to_string()));
-            return line.map_or(Line::Nothing, |line| Line::Outage(line.to_string()));
+            return line.map_or(Line::Nothing, Line::Outage);
         }
         match before {
             Health::Unhealthy => Line::Nothing,
@@ -112,7 +113,7 @@ impl PeerLog {
 
 #[cfg(test)]
 mod tests {
-    use cts_core::SystemClock;
+    use cts_runtime::SystemClock;
 
     use super::*;
 

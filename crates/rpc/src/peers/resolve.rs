@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Chain, Outage};
+use cts_core::Chain;
+use cts_runtime::Outage;
 use futures::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -77,7 +78,7 @@ impl KnownSockets {
                     self.outages[index].works();
                 }
                 Err(error) => {
-                    cts_core::log_failure!(self.outages[index], service, %address, error = %Chain(&error), "cannot look up the name of a peer, trying on");
+                    cts_runtime::log_failure!(self.outages[index], service, %address, error = %Chain(&error), "cannot look up the name of a peer, trying on");
                 }
             }
         }

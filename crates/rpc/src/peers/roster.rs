@@ -11,9 +11,11 @@ use tonic::transport::Endpoint;
 
 use crate::address::Address;
 use crate::client::peer_endpoint;
+use crate::peers::condition::PeerCondition;
 use crate::peers::connector::watched_channel;
+use crate::peers::peer::Peer;
 use crate::peers::probe::{Probe, Unhealthy, Wait};
-use crate::peers::{Peer, PeerCondition, ProbeTimes};
+use crate::peers::probe_times::ProbeTimes;
 use crate::tls::ClientKeys;
 
 /// A peer and its judged health.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use cts_access::{Authenticator, Issuers, NewToken, TokenEntry, TokenTable};
-use cts_core::SystemClock;
 use cts_core::callers::{Caller, CallerKind, Role, TaskPatterns};
 use cts_rpc::admission::{AccessRules, CALLER_METADATA, CallContext};
+use cts_runtime::SystemClock;
 use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
 use tonic::{Code, Status};

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::SystemClock;
 use cts_rpc::{Address, PeerCondition, Peers, PeersError, memory_transport};
+use cts_runtime::SystemClock;
 use cts_testkit::eventually;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};

@@ -9,10 +9,10 @@ use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cts_core::SystemClock;
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::admission::ConnectedPeer;
 use cts_rpc::{Address, ClientTls, Endpoints, HealthSwitch, Peer, Peers, ProbeTimes, ServerTls};
+use cts_runtime::SystemClock;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

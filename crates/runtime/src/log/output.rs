@@ -15,7 +15,20 @@ use crate::log::format::LogFormat;
 use crate::log::line::{Line, TraceOfSpan, Value};
 use crate::log::relay::LogRelay;
 use crate::log::syslog::{SendOutcome, Syslog};
-use crate::log::{is_of_library, json, text};
+use crate::log::{json, text};
+
+/// Libraries whose warnings are lines for debugging; names of their parts begin so.
+pub(super) const LIBRARIES: [&str; 9] = [
+    "h2",
+    "hyper",
+    "hyper_util",
+    "opentelemetry",
+    "reqwest",
+    "sqlx",
+    "tonic",
+    "tower",
+    "rustls",
+];
 
 /// Writes every event, as a whole, to standard error and perhaps to syslog.
 pub(super) struct Output {
@@ -108,6 +121,11 @@ fn own(on: &Line, message: &str, field: (&'static str, Value)) -> Line {
         fields: vec![field],
         trace: None,
     }
+}
+
+/// Whether a part of the program is a library.
+fn is_of_library(module: &str) -> bool {
+    LIBRARIES.iter().any(|library| module.starts_with(library))
 }
 
 #[cfg(test)]

@@ -3,28 +3,10 @@
 use std::time::Duration;
 
 use cts_core::runs::{RunStatus, continues_as_change};
-use cts_core::{Incarnation, LeaderEpoch, TaskPhase, WorkerId};
+use cts_core::{LeaderEpoch, TaskPhase, WorkerId};
 
 use super::Model;
-use super::service::Service;
 use cts_store::{ExpiredLeases, Leadership, Member, Requeued};
-
-#[derive(Debug, Default)]
-pub(super) struct ModelLeader {
-    epoch: u64,
-    holder: Option<Member>,
-    /// Incarnation of the last holder.
-    incarnation: Option<Incarnation>,
-    expires: Duration,
-    service: Service,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct ModelWorker {
-    drains_itself: bool,
-    drain_requested: bool,
-    seen: Duration,
-}
 
 const DAY: Duration = Duration::from_hours(24);
 

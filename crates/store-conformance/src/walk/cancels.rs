@@ -3,9 +3,8 @@
 use cts_core::runs::RunKind;
 
 use super::Walk;
-use super::compare::model_event;
 use crate::Fixture;
-use crate::model::ModelCancelled;
+use crate::model::{ModelCancelled, ModelEvent};
 use cts_store::CancelError;
 
 impl<F: Fixture> Walk<F> {
@@ -25,7 +24,9 @@ impl<F: Fixture> Walk<F> {
         self.trace.push(format!("cancel {run} {force}"));
         let expected = self.model.cancel_run(run, force, event);
         let answer = match self.scene.store().cancel_run(run, force, event).await {
-            Ok(done) => ModelCancelled::Done(done.status, done.event.as_ref().map(model_event)),
+            Ok(done) => {
+                ModelCancelled::Done(done.status, done.event.as_ref().map(ModelEvent::from))
+            }
             Err(CancelError::Unknown) => ModelCancelled::Unknown,
             Err(CancelError::Refused(refusal)) => ModelCancelled::Refused(refusal),
             Err(CancelError::Store(error)) => ModelCancelled::Failed(format!("{error:?}")),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::RunStatus;
-use cts_core::{Event, RunId, TaskName, TaskStatus};
+use cts_core::{RunId, TaskName, TaskStatus};
 
 use super::{INPUTS, Walk};
 use crate::Fixture;
@@ -48,7 +48,7 @@ impl<F: Fixture> Walk<F> {
         assert_eq!(names, expected, "{}", self.story());
         for state in states {
             let task = &self.model.tasks[&state.task];
-            let events: Vec<_> = state.events.iter().map(model_event).collect();
+            let events: Vec<_> = state.events.iter().map(ModelEvent::from).collect();
             let expected: Vec<_> = task.events.iter().rev().take(5).cloned().collect();
             assert_eq!(events, expected, "{}", self.story());
             assert_eq!(state.enabled, task.stored.spec.enabled);
@@ -162,14 +162,5 @@ impl<F: Fixture> Walk<F> {
             let expected = self.model.inputs.contains_key(&hash);
             assert_eq!(stored.is_some(), expected, "{}", self.story());
         }
-    }
-}
-
-pub(super) fn model_event(event: &Event) -> ModelEvent {
-    ModelEvent {
-        id: event.id,
-        run: event.run_id,
-        success: event.success,
-        error: event.error.clone(),
     }
 }

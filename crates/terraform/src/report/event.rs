@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::changes::Changes;
 use super::found::Found;
-use crate::outputs::{ReportedOutputs, are_applied};
+use crate::commands::outputs::{ReportedOutputs, are_applied};
 
 /// The events of one command.
 #[derive(Default)]

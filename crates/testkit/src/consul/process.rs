@@ -14,7 +14,6 @@ use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ConsulAgent, Storage};
 use crate::ports::free_port;
 use crate::programs::consul_path;
 
@@ -26,6 +25,18 @@ const LOG: &str = "consul.log";
 const PORTS: &str = "ports.json";
 const CONFIGURATION: &str = "consul.json";
 const DATA: &str = "data";
+
+/// Name of the agent's node.
+pub(super) const NODE: &str = "cts-test";
+
+/// Data that an agent keeps over a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// Nothing: it is in development mode.
+    Memory,
+    /// Everything that it has confirmed.
+    Disk,
+}
 
 /// The ports of an agent, all on 127.0.0.1.
 #[derive(Debug)]
@@ -216,7 +227,7 @@ async fn spawn(
             Storage::Memory => &["-dev"][..],
             Storage::Disk => &["-server", "-bootstrap-expect=1", "-log-level=info"],
         })
-        .arg(format!("-node={}", ConsulAgent::NODE))
+        .arg(format!("-node={NODE}"))
         // The later file wins, so a test can open what is closed here.
         .arg("-config-file")
         .arg(directory.join(PORTS))
@@ -264,7 +275,7 @@ async fn readiness(address: &str, client: &Client) -> Result<(), String> {
     if get("/v1/status/leader").await? == json!("") {
         return Err("no leader".into());
     }
-    let path = format!("/v1/health/node/{}", ConsulAgent::NODE);
+    let path = format!("/v1/health/node/{NODE}");
     let checks = get(&path).await?;
     let alive = checks.as_array().is_some_and(|checks| {
         let is_alive = |check: &Value| {
@@ -278,11 +289,7 @@ async fn readiness(address: &str, client: &Client) -> Result<(), String> {
     // The agent registers the rest of its node a little later, which would be a change of every instance on it.
     // Other reads than consistent ones may show what there was before the end of the log that a leader reads at its
     // start.
-    let node = get(&format!(
-        "/v1/catalog/node/{}?consistent",
-        ConsulAgent::NODE
-    ))
-    .await?;
+    let node = get(&format!("/v1/catalog/node/{NODE}?consistent")).await?;
     match node["Node"]["TaggedAddresses"].as_object() {
         Some(addresses) if !addresses.is_empty() => Ok(()),
         _ => Err(format!("the node is not complete: {node}")),

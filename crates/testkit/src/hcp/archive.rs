@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{Response, StatusCode};
 
-use super::gate::Incoming;
+use super::incoming::Incoming;
 use super::model::{Model, Signed};
 use super::shared::Shared;
 use super::{answer, api};

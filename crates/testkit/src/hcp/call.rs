@@ -2,8 +2,9 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
-use super::model::{Caller, Right};
+use super::caller::{Caller, Right};
 
 /// A call whose token is valid.
 pub(super) struct Call<'a> {
@@ -178,4 +179,11 @@ impl Call<'_> {
 /// A reference to another document.
 pub(super) fn reference(kind: &str, id: &str) -> Value {
     json!({"data": {"type": kind, "id": id}})
+}
+
+/// A new identifier, such as `ws-0123456789abcdef`.
+pub(super) fn identifier(prefix: &str) -> String {
+    let random = Uuid::new_v4().simple().to_string();
+    let short: String = random.chars().take(16).collect();
+    format!("{prefix}-{short}")
 }

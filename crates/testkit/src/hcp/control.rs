@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::model::{AgentPool, Policy, identifier};
+use super::call::identifier;
+use super::model::{AgentPool, Policy};
 use super::rates::RateLimit;
 use super::{Fault, HcpServer, Phase, api};
 

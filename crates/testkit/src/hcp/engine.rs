@@ -5,25 +5,18 @@ mod directory;
 mod made_up;
 mod program;
 mod queue;
+mod stage_result;
 
 use std::sync::Arc;
 
-use super::model::{Cancel, Model, Policy, PolicyCheck, Run, StageName, StateVersion, identifier};
+use super::call::identifier;
+use super::model::{Cancel, Model, Policy, PolicyCheck, Run, StageName, StateVersion};
 use super::phase::Phase;
 use super::shared::Shared;
 pub(super) use children::Children;
 use directory::RunDirectory;
 use queue::{configuration, has_machine, mode_of, takes_turn};
-
-/// Goes on, or ends the run with a status.
-type Step<T> = Result<T, Phase>;
-
-/// How the plan or the apply ended.
-struct StageResult {
-    succeeded: bool,
-    /// Whether the plan has changes.
-    has_changes: bool,
-}
+use stage_result::Step;
 
 /// Follows a run until it ends.
 pub(super) async fn follow(shared: Arc<Shared>, id: String) {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::Query;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::body::{Body, to_bytes};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{Request, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::call::RefusedCall;
 use super::faults::{FaultKind, HcpRequest, next_fault};
+use super::incoming::Incoming;
 use super::model::SignedAddresses;
 use super::settings::BASE_PATH;
 use super::shared::Shared;
@@ -38,33 +38,6 @@ impl std::fmt::Display for Closed {
 }
 
 impl std::error::Error for Closed {}
-
-/// A request whose body is there.
-pub(super) struct Incoming {
-    pub(super) parts: axum::http::request::Parts,
-    pub(super) content: Bytes,
-    pub(super) body: Value,
-    /// The path below the base path, if it is one of the API.
-    pub(super) below: Option<String>,
-}
-
-impl Incoming {
-    pub(super) fn bearer(&self) -> Option<&str> {
-        let header = self.parts.headers.get(AUTHORIZATION)?;
-        header.to_str().ok()?.strip_prefix("Bearer ")
-    }
-
-    pub(super) fn query(&self) -> Vec<(String, String)> {
-        let query = Query::try_from_uri(&self.parts.uri);
-        query.map(|Query(pairs)| pairs).unwrap_or_default()
-    }
-
-    fn path(&self) -> &str {
-        self.below
-            .as_deref()
-            .unwrap_or_else(|| self.parts.uri.path())
-    }
-}
 
 pub(super) async fn pass(
     shared: Arc<Shared>,

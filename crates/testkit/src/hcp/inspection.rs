@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::caller::Caller;
 use super::faults::path_matches;
-use super::model::{Caller, StageName};
+use super::model::StageName;
 use super::{HcpRequest, HcpServer, Phase, upload};
 use crate::eventually::eventually;
 

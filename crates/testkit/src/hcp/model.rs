@@ -7,11 +7,12 @@ mod stage;
 mod state_version;
 mod variable;
 mod workspace;
+mod workspace_document;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use uuid::Uuid;
-
+use super::call::identifier;
+use super::caller::Caller;
 use super::phase::Phase;
 use super::settings::HcpSettings;
 pub(super) use configuration::Configuration;
@@ -22,36 +23,6 @@ pub(super) use state_version::{StateVersion, md5};
 pub(super) use variable::Variable;
 pub use workspace::Policy;
 pub(super) use workspace::{Lock, Workspace};
-
-/// Permission of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Right {
-    /// Create and change workspaces and their tags.
-    ManageWorkspaces,
-    /// Read states.
-    ReadStates,
-}
-
-/// Sender of a call.
-#[derive(Debug, Clone)]
-pub(super) struct Caller {
-    pub(super) name: String,
-    pub(super) missing: BTreeSet<Right>,
-}
-
-impl Caller {
-    pub(super) fn may(&self, right: Right) -> bool {
-        !self.missing.contains(&right)
-    }
-
-    /// A caller with every right.
-    pub(super) fn person() -> Self {
-        Self {
-            name: "operator".to_owned(),
-            missing: BTreeSet::new(),
-        }
-    }
-}
 
 /// A pool with its number of agents.
 #[derive(Debug, Clone)]
@@ -176,11 +147,4 @@ impl Model {
             workspace.lock = None;
         }
     }
-}
-
-/// A new identifier, such as `ws-0123456789abcdef`.
-pub(super) fn identifier(prefix: &str) -> String {
-    let random = Uuid::new_v4().simple().to_string();
-    let short: String = random.chars().take(16).collect();
-    format!("{prefix}-{short}")
 }

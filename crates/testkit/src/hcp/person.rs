@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::call::Answered;
-use super::model::Caller;
+use super::caller::Caller;
 use super::settings::ORGANIZATION;
 use super::{HcpServer, gzip_tar};
 

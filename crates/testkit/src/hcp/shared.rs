@@ -1,6 +1,7 @@
 //! State that the listeners, the runs and the test share.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::http::Method;
@@ -11,10 +12,14 @@ use tokio::task::JoinSet;
 
 use super::api;
 use super::call::{Answered, Call};
-use super::engine::{self, Children};
+use super::caller::Caller;
+use super::engine::Children;
 use super::faults::{Fault, HcpRequest};
-use super::model::{Caller, Model};
+use super::model::Model;
 use super::rates::RateLimit;
+
+/// Follows a run until it ends.
+type Follow = fn(Arc<Shared>, String) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -24,6 +29,7 @@ pub(super) struct Shared {
     pub(super) faults: Mutex<Vec<Fault>>,
     pub(super) requests: Mutex<Vec<HcpRequest>>,
     pub(super) rate: Mutex<Option<RateLimit>>,
+    follow: Follow,
     /// Followed runs.
     runs: Mutex<JoinSet<()>>,
     pub(super) children: Children,
@@ -32,13 +38,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(model: Model, directory: PathBuf) -> Self {
+    pub(super) fn new(model: Model, directory: PathBuf, follow: Follow) -> Self {
         Self {
             model: Mutex::new(model),
             changed: watch::Sender::new(()),
             faults: Mutex::default(),
             requests: Mutex::default(),
             rate: Mutex::default(),
+            follow,
             runs: Mutex::default(),
             children: Children::default(),
             directory,
@@ -60,7 +67,7 @@ impl Shared {
         let mut runs = self.runs.lock();
         while runs.try_join_next().is_some() {}
         for id in created {
-            runs.spawn(engine::follow(Arc::clone(self), id));
+            runs.spawn((self.follow)(Arc::clone(self), id));
         }
         result
     }

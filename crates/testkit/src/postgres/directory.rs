@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{User, geteuid};
 
-use super::PostgresSettings;
+use super::settings::PostgresSettings;
 use crate::limited_disk::LimitedDisk;
 use crate::programs::postgres_path;
 

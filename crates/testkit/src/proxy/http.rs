@@ -4,7 +4,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::{Link, Route};
+use super::link::{Link, Route};
 
 /// Longest body of a request that is read to its end.
 const BODY: u64 = 16 * 1024 * 1024;

@@ -10,7 +10,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Counts, Direction, Link, Route, reset};
+use super::link::{Counts, Direction, Link, Route, reset};
 
 /// Read at once.
 const PIECE: usize = 16 * 1024;

@@ -17,14 +17,12 @@ mod peers;
 mod rights;
 mod show;
 mod states;
+mod subject;
 
-use std::fmt::Display;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
 use cts_config::Config;
-use cts_core::callers::ServiceRole;
 use cts_runtime::ProcessEnv;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -32,42 +30,12 @@ use tokio::time::timeout;
 
 use self::finding::Finding;
 use self::needs::Needs;
+use self::subject::Subject;
 use crate::failure::Failure;
 use crate::services::unsafe_settings::{Service, Uses};
 
 /// Time for each check.
 const DEADLINE: Duration = Duration::from_secs(5);
-
-/// The input of all checks.
-#[derive(Debug, Clone, Copy)]
-struct Subject<'a> {
-    config: &'a Config,
-    needs: Needs,
-    /// Dependencies of the service, apart from the database, whose connection has a separate check.
-    uses: Uses,
-    /// Address at which the service serves gRPC; `None` without gRPC.
-    grpc: Option<SocketAddr>,
-    /// The role that callers expect in the certificate of the service; `None` if it has no callers by gRPC.
-    server_role: Option<ServiceRole>,
-    process_env: &'a ProcessEnv,
-}
-
-impl Subject<'_> {
-    /// A finding about something that is not safe: an error with `security.strict`, as at the start of the service.
-    fn not_safe(
-        self,
-        check: &'static str,
-        found: impl Display,
-        remedy: impl Into<String>,
-    ) -> Finding {
-        if self.config.security.strict {
-            let found = format!("refused by security.strict: {found}");
-            Finding::error(check, found, remedy)
-        } else {
-            Finding::warning(check, found.to_string(), remedy)
-        }
-    }
-}
 
 /// Dependencies of the service that the command is about.
 fn uses(service: Service, needs: Needs, config: &Config) -> Uses {

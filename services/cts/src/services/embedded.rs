@@ -26,7 +26,8 @@ use crate::services::host::Host;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::waiting::{AbsentPeers, Api, Waiting};
+use crate::services::waiting::{Api, Waiting};
+use crate::services::wiring::AbsentPeers;
 use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.

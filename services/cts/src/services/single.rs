@@ -20,7 +20,8 @@ use crate::services::registration::CatalogEntry;
 use crate::services::reload::Parts;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::waiting::{AbsentPeers, Waiting};
+use crate::services::waiting::Waiting;
+use crate::services::wiring::AbsentPeers;
 use crate::services::wiring::{self, Beginning, consul_client};
 
 /// Serves a watcher until `shutdown`.

@@ -6,34 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_config::Config;
-use cts_core::{Absence, Reachability, plain_reason};
+use cts_core::{Absence, plain_reason};
 use cts_runtime::ProcessEnv;
+use cts_runtime::Reachability;
 use cts_store::StoreError;
-use cts_tls::ServerTls;
-use tokio::net::TcpListener;
 
+pub(crate) use self::stand_in::Api;
 use self::stand_in::StandIn;
 use crate::failure::Failure;
+use crate::services::wiring::AbsentPeers;
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// Reaction of a start to a Consul or a database that cannot be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AbsentPeers {
-    /// The start fails.
-    Fail,
-    /// The start waits, as long as it takes.
-    Wait,
-}
-
-/// The API during the wait.
-pub(crate) struct Api<'a> {
-    /// Where it listens.
-    pub(crate) listener: &'a TcpListener,
-    /// Its certificate, if it has TLS.
-    pub(crate) tls: Option<ServerTls>,
-}
 
 /// A start that waits for its dependencies.
 pub(crate) struct Waiting<'a> {
@@ -71,7 +55,8 @@ impl<'a> Waiting<'a> {
         loop {
             let failure = match attempt().await {
                 Ok(value) => {
-                    if let Some(line) = outage.and_then(|outage| outage.answers(outage.begin())) {
+                    let ended = outage.and_then(|outage| outage.answers(outage.begin()));
+                    if let Some((line, _failures)) = ended {
                         tracing::info!(target: "cli", "{line}");
                     }
                     return Ok(value);
@@ -87,7 +72,7 @@ impl<'a> Waiting<'a> {
             if let Some(line) = outage.fails(outage.begin(), Some(missing.reason)) {
                 let code = failure.code().as_str();
                 tracing::warn!(target: "cli", code, "{line}");
-                self.tell(&line.to_string())?;
+                self.tell(&line)?;
             }
             tokio::time::sleep(PAUSE).await;
         }

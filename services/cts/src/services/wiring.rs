@@ -45,7 +45,6 @@ use crate::services::lock::{DirectoryLock, Use};
 use crate::services::security_settings;
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
-use crate::services::waiting::AbsentPeers;
 
 /// Directory in which a worker unpacks modules, in its working directory; no task can have the name, because it has a
 /// dot.
@@ -59,6 +58,15 @@ pub(crate) const JSON: &str = "json";
 
 /// The executable of this process, also after the file was replaced.
 const THIS_EXECUTABLE: &str = "/proc/self/exe";
+
+/// Reaction of a start to a Consul or a database that cannot be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbsentPeers {
+    /// The start fails.
+    Fail,
+    /// The start waits, as long as it takes.
+    Wait,
+}
 
 /// A client of Consul that has sent no request yet.
 pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Failure> {

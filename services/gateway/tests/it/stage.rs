@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use chrono::FixedOffset;
 use cts_access::Issuers;
-use cts_core::SystemClock;
 use cts_gateway::{AccessOptions, Deps, ForwardedHeader, Gateway, Limits, Mode, Options};
 use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
@@ -22,6 +21,7 @@ use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::{Endpoints, Peers, memory_transport};
+use cts_runtime::SystemClock;
 use cts_telemetry::Signals;
 use cts_tls::ServerTls;
 use ipnet::IpNet;

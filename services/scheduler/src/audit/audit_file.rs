@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Chain, Outage};
+use cts_core::Chain;
+use cts_runtime::Outage;
 use cts_store::{Store, StoreError};
 use serde_json::Value;
 use tokio::fs::{File, OpenOptions};

@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
-use cts_core::{Chain, LeaderEpoch, Outage, log_failure};
+use cts_core::{Chain, LeaderEpoch};
 use cts_rpc::HealthSwitch;
+use cts_runtime::{Outage, log_failure};
 use cts_store::{InOutage as _, Leadership, Member, Store};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};

@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep};
 
 use super::Leader;
-use crate::cluster_numbers::{ClusterNumbers, TaskNumbers};
+use crate::metrics::cluster_numbers::{ClusterNumbers, TaskNumbers};
 
 /// Shortest time between two reads of the numbers.
 const EVERY: Duration = Duration::from_secs(10);

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::settings::SettingsTimeouts;
-use cts_core::{Chain, LeaderEpoch, Outage};
+use cts_core::{Chain, LeaderEpoch};
+use cts_runtime::Outage;
 use cts_store::LeaderError;
 use tokio::sync::watch;
 use tokio::time::Instant;

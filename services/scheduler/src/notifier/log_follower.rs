@@ -78,7 +78,7 @@ pub(crate) async fn watch(store: Arc<dyn Store>, notifier: Arc<Notifier>) {
 
 #[cfg(test)]
 mod tests {
-    use cts_core::SystemClock;
+    use cts_runtime::SystemClock;
     use cts_store::Hint;
     use tokio::sync::mpsc;
     use uuid::Uuid;

@@ -8,11 +8,12 @@ use cts_core::runs::RunKind;
 use cts_core::{Dependency, TaskName, ViewId};
 
 use super::Planner;
+use super::completeness::is_complete;
 use super::desired_task::{DesiredTask, TaskMode};
 use super::due::RequestedRun;
 use super::entry::{Entry, views_of};
 use super::tick::log_end_of_schedule;
-use super::watched_view::{WatchedView, is_complete};
+use super::watched_view::WatchedView;
 
 impl Planner {
     /// Whether the planner was compared with the stored tasks before.

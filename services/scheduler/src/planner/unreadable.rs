@@ -6,9 +6,10 @@ use std::time::Duration;
 use cts_core::{AppliedKeys, Digest, HeldKeys, TaskName, UnreadableKeys, ViewId, keys_text};
 
 use super::Planner;
+use super::completeness::is_complete;
 use super::entry::Entry;
 use super::kept::Kept;
-use super::watched_view::{is_complete, text_of};
+use super::watched_view::text_of;
 
 /// A task with unreadable keys, whose applied input is to be read.
 #[derive(Debug, PartialEq, Eq)]

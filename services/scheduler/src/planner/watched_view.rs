@@ -1,15 +1,11 @@
-//! Views that tasks use, and whether the input of a task is complete.
+//! Views that tasks use.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cts_core::{
-    CompleteInput, IncompleteInput, Item, ItemKind, TaskName, Trigger, View, ViewId, ViewItems,
-    ViewSnapshot, keys_text,
-};
+use cts_core::{Item, ItemKind, TaskName, Trigger, View, ViewItems, ViewSnapshot, keys_text};
 
-use super::entry::Entry;
 use super::view_problem::ViewProblem;
 
 /// A view that some task uses.
@@ -50,55 +46,6 @@ impl WatchedView {
         let keys = keys.collect();
         std::mem::replace(&mut self.unreadable, keys) != self.unreadable
     }
-}
-
-pub(super) fn is_complete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> bool {
-    let mut views_of_task = entry.views.iter();
-    views_of_task.all(|(id, _trigger)| {
-        let view = views.get(id).filter(|view| view.snapshot.is_some());
-        view.is_some_and(|view| entry.keeps(id, &view.unreadable))
-    })
-}
-
-pub(super) fn incomplete(
-    views: &HashMap<ViewId, WatchedView>,
-    entry: &Entry,
-) -> Option<IncompleteInput> {
-    complete_input(views, entry).err()
-}
-
-/// Why Consul refuses the missing data, if it does. An unreadable value of a task that was never applied counts
-/// as refused.
-pub(super) fn refusal(
-    views: &HashMap<ViewId, WatchedView>,
-    entry: &Entry,
-) -> Option<(ViewId, String)> {
-    entry.views.iter().find_map(|(id, _trigger)| {
-        if entry.was_never_applied()
-            && let Some(view) = views.get(id).filter(|view| !view.unreadable.is_empty())
-        {
-            return Some((id.clone(), refusal_text(&view.unreadable)));
-        }
-        let view = views.get(id).filter(|view| view.snapshot.is_none())?;
-        let problem = view.problem.as_ref().filter(|problem| problem.refused)?;
-        Some((id.clone(), problem.text.clone()))
-    })
-}
-
-pub(super) fn complete_input(
-    views: &HashMap<ViewId, WatchedView>,
-    entry: &Entry,
-) -> Result<CompleteInput, IncompleteInput> {
-    let definition = Arc::clone(&entry.definition);
-    CompleteInput::new(definition, |id| views.get(id)?.shown(), entry.held_keys())
-}
-
-/// Why a task with these keys that was never applied cannot run.
-fn refusal_text(keys: &[Arc<str>]) -> String {
-    format!(
-        "the task was never applied, and these values are not text in UTF-8, or longer than 2 MiB: {}",
-        text_of(keys)
-    )
 }
 
 /// The first of these keys, and the number of the remaining keys.

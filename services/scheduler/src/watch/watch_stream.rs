@@ -7,8 +7,9 @@ mod subscription;
 use std::error::Error as _;
 use std::time::Duration;
 
-use cts_core::{Backoff, Chain, Outage, Pauses, View, excerpt};
+use cts_core::{Backoff, Chain, Pauses, View, excerpt};
 use cts_rpc::Peer;
+use cts_runtime::Outage;
 use tokio::sync::mpsc;
 use tonic::Code;
 

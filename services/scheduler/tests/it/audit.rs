@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::SystemClock;
 use cts_core::callers::{Caller, CallerKind, Role};
 use cts_proto::access::v1 as access;
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as task;
 use cts_proto::worker::v1 as worker;
 use cts_rpc::admission::{CALLER_METADATA, CallContext};
+use cts_runtime::SystemClock;
 use cts_scheduler::{Audit, Options};
 use cts_store::{AccessStore as _, NewStoredToken};
 use serde_json::Value;

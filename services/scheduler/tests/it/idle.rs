@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{ConfigurationFingerprint, SystemClock};
+use cts_core::ConfigurationFingerprint;
 use cts_proto::worker::v1 as worker;
 use cts_rpc::convert;
+use cts_runtime::SystemClock;
 use cts_scheduler::{Options, Workers};
 use cts_store::{AppliedConfiguration, Configuration, ConfigurationStore as _};
 use cts_store_sqlite::SqliteStore;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, SystemClock};
+use cts_core::Clock;
 use cts_proto::cluster::v1::{GetOverviewRequest, GetOverviewResponse};
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{CurrentStateName, RunMode};
 use cts_proto::worker::v1 as worker;
+use cts_runtime::SystemClock;
 use cts_scheduler::Options;
 use cts_testkit::ManualClock;
 use tokio_stream::StreamExt as _;

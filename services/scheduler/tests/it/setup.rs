@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cts_core::{
     Capabilities, Clock, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
-    SystemClock, TaskDraft, TaskSpec,
+    TaskDraft, TaskSpec,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -21,6 +21,7 @@ use cts_proto::worker::v1 as worker;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
+use cts_runtime::SystemClock;
 use cts_scheduler::{
     Dependencies, DisabledChecks, FileTasks, Identities as _, NextTick, Options, RandomIdentities,
     RunError, RunRequests, Scheduler, TaskReader,

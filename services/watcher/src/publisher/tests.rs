@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use cts_core::{ServiceInstance, SystemClock};
+use cts_core::ServiceInstance;
+use cts_runtime::SystemClock;
 use cts_testkit::fixtures;
 use tokio::sync::watch;
 

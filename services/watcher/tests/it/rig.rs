@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_consul::{ConsulClient, ConsulSettings};
-use cts_core::{Item, ServiceInstance, ServiceView, SystemClock, View, ViewSnapshot};
+use cts_core::{Item, ServiceInstance, ServiceView, View, ViewSnapshot};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
@@ -14,6 +14,7 @@ use cts_proto::watch::v1::{
 };
 use cts_rpc::convert::{append_part, delta_from_wire, subscribe_to_wire};
 use cts_rpc::{Endpoints, memory_transport};
+use cts_runtime::SystemClock;
 use cts_telemetry::Signals;
 use cts_watcher::{WatchOptions, Watcher};
 use tokio::sync::mpsc;

@@ -6,8 +6,8 @@ use cts_core::{ProviderBlock, RunInput, TaskDefinition};
 use cts_handlers::{AppliedRun, HandlerChain, HandlerRequest};
 use tokio::task::spawn_blocking;
 
-use crate::attempt::attempt_error::AttemptError;
 use crate::lease::Lease;
+use crate::outcome::attempt_error::AttemptError;
 use crate::shared::Shared;
 use crate::values::Resolved;
 

@@ -15,22 +15,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::Ready;
-use super::attempt_error::AttemptError;
-use super::attempt_report::AttemptReport;
+use super::local_run::LocalRun;
 use super::outputs::outputs_of;
 use super::own_lock::retry_after_unlock;
 use super::saved_plan::apply_saved;
 use super::state::TaskState;
-use crate::leased_run::LeasedRun;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::attempt_report::AttemptReport;
 use crate::redaction::Redactor;
-
-/// A leased run whose Terraform runs on this machine.
-#[derive(Clone, Copy)]
-pub(crate) struct LocalRun<'r> {
-    pub(crate) run: &'r LeasedRun,
-    pub(super) terraform: &'r Arc<Terraform>,
-    pub(super) attempt: &'r Attempt,
-}
 
 impl Ready<'_> {
     /// Writes the root module and runs Terraform in it.

@@ -4,9 +4,9 @@ use cts_core::LostLease;
 use cts_rpc::CallFailure;
 use cts_terraform::CommandError;
 
-use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::local::LocalRun;
+use crate::attempt::local_run::LocalRun;
 use crate::leased_run::LeasedRun;
+use crate::outcome::attempt_error::AttemptError;
 
 /// Runs a command, and once more if it failed on a lock that could be released.
 pub(crate) async fn retry_after_unlock<T, F>(

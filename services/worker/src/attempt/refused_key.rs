@@ -6,7 +6,7 @@ use cts_consul::{refused_key, refuses_key};
 use cts_terraform::{CommandError, CommandFailure, Step};
 use tokio::time::timeout;
 
-use super::attempt_error::AttemptError;
+use crate::outcome::attempt_error::AttemptError;
 use crate::shared::Shared;
 
 /// Longest time for the question about the version.

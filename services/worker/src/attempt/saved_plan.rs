@@ -3,12 +3,12 @@
 
 use cts_terraform::PlanOutput;
 
-use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::attempt_report::AttemptReport;
-use crate::attempt::local::LocalRun;
+use crate::attempt::local_run::LocalRun;
 use crate::attempt::own_lock::retry_after_unlock;
 use crate::gate::{GatedPlan, PendingApproval};
 use crate::leased_run::LeasedRun;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::attempt_report::AttemptReport;
 
 /// Plans, waits and applies.
 pub(crate) async fn apply_saved(

@@ -2,7 +2,6 @@
 //! reported afterwards (docs/terraform.md#moving-a-state).
 
 mod destroyed;
-pub(crate) mod mismatch;
 pub(crate) mod read;
 mod record;
 mod verify;
@@ -14,8 +13,8 @@ use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{Backend, Chain};
 use cts_terraform::{CommandError, FoundState, ReadState};
 
-use super::attempt_error::AttemptError;
-use super::local::LocalRun;
+use super::local_run::LocalRun;
+use crate::outcome::attempt_error::AttemptError;
 use crate::redaction::Redactor;
 
 /// The state of the task of one attempt.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{
-    Capabilities, Digest, JournalEntry, JournalPart, LostLease, Outage, RemoteRun, RemoteRuns,
-    RunInput, WorkerId, WorkerRecord, log_failure,
+    Capabilities, Digest, JournalEntry, JournalPart, LostLease, RemoteRun, RemoteRuns, RunInput,
+    WorkerId, WorkerRecord,
 };
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -19,6 +19,7 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::admission::with_lease_proof;
 use cts_rpc::{CallFailure, ConversionError, convert};
+use cts_runtime::{Outage, log_failure};
 use cts_terraform::{OutputLine, OutputStream};
 use parking_lot::Mutex;
 use tokio::time::sleep;

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use cts_core::{Backoff, Outage, Pauses, log_failure};
+use cts_core::{Backoff, Pauses};
 use cts_rpc::CallFailure;
+use cts_runtime::{Outage, log_failure};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 use super::LeasedRun;
 use crate::calls::is_outage;
+use crate::lease::LeaseEnd;
 
 /// Longest time for one attempt at a renewal; the next attempt may reach another scheduler.
 const RENEWAL: Duration = Duration::from_secs(2);
@@ -19,17 +21,6 @@ const CONFIRMATION: Duration = Duration::from_secs(5);
 
 /// Pauses between failed tries.
 const RETRIES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(1));
-
-/// How the lease of an attempt was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeaseEnd {
-    /// A scheduler reports that the lease is over: another attempt may be at work already.
-    Refused,
-    /// No scheduler has renewed the lease in time. The lease may still be in force.
-    Unanswered,
-    /// This process stood still until it was too late to renew.
-    Stalled,
-}
 
 /// The outcome of one attempt at a renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,17 +15,18 @@ use cts_terraform::{RenderSettings, render_variables};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use super::configuration::Configuration;
-use super::error::RemoteError;
-use super::known_workspace::KnownWorkspace;
-use super::placement::{self, Placement};
-use super::reach::Reach;
 use super::remote_attempt::{Given, RemoteAttempt};
-use super::target_workspace::TargetWorkspace;
-use super::variables::{Values, values, write_variables};
-use super::version::version_of_files;
-use super::workspace::{Reconciled, page_in};
-use crate::attempt::attempt_error::AttemptError;
+use crate::outcome::attempt_error::AttemptError;
+use crate::remote_driver::configuration::Configuration;
+use crate::remote_driver::error::RemoteError;
+use crate::remote_driver::known_workspace::KnownWorkspace;
+use crate::remote_driver::other_workspace::page_in;
+use crate::remote_driver::placement::{self, Placement};
+use crate::remote_driver::reach::Reach;
+use crate::remote_driver::target_workspace::TargetWorkspace;
+use crate::remote_driver::variables::{Values, values, write_variables};
+use crate::remote_driver::version::version_of_files;
+use crate::remote_driver::workspace::Reconciled;
 
 /// How often a request with an unknown outcome is looked at before the server counts as away.
 const MOST_UNKNOWN: u32 = 3;

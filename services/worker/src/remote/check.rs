@@ -4,9 +4,9 @@
 use cts_hcp_terraform::{ApiError, Server};
 use tokio::task::spawn_blocking;
 
-use super::RemoteDriver;
-use super::error::RemoteError;
 use super::remote_attempt::{Given, RemoteAttempt};
+use crate::remote_driver::RemoteDriver;
+use crate::remote_driver::error::RemoteError;
 
 impl RemoteAttempt<'_> {
     /// Checks a task. A missing workspace is no error: the first run that plans or applies makes the workspace.

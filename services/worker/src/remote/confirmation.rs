@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::earlier::end;
-use super::progress::pause;
 use super::remote_attempt::RemoteAttempt;
 use crate::gate::{GivenUp, PendingApproval, Rejected};
+use crate::remote_driver::progress::pause;
 
 /// Looks after which the longest pause counts.
 const MANY_LOOKS: usize = usize::MAX;

@@ -3,9 +3,9 @@
 
 use cts_core::{Chain, RemoteRun};
 
-use super::error::RemoteError;
 use super::follow::Ended;
 use super::remote_attempt::RemoteAttempt;
+use crate::remote_driver::error::RemoteError;
 
 /// Line of Terraform's log that announces an end on request.
 const INTERRUPTED: &str = "Interrupt received";

@@ -6,9 +6,9 @@ use cts_hcp_terraform::{ApiError, Run, RunPhase, Server};
 use tokio::time::sleep;
 
 use super::begin::{find, key};
-use super::error::RemoteError;
-use super::progress::pause;
 use super::remote_attempt::RemoteAttempt;
+use crate::remote_driver::error::RemoteError;
+use crate::remote_driver::progress::pause;
 
 /// For users who look at the remote run.
 pub(super) const REPLACED: &str = "cts: a newer input takes its place";

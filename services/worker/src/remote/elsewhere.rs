@@ -1,20 +1,11 @@
 //! Records of remote runs in a place that is no longer configured.
 
-use cts_core::{RemoteRun, RemoteRuns, RemoteWorkspace, TaskRemoteRun};
+use cts_core::{RemoteRun, RemoteRuns, TaskRemoteRun};
 use cts_hcp_terraform::Server;
 
-use super::RemoteDriver;
-use super::error::RemoteError;
 use super::remote_attempt::RemoteAttempt;
-use super::workspace::{host_of, page_in};
-
-impl RemoteDriver {
-    /// Whether a workspace is on a different server, or in a different organization, than configured.
-    pub(super) fn is_elsewhere(&self, server: &Server, workspace: &RemoteWorkspace) -> bool {
-        workspace.hostname != host_of(server)
-            || workspace.organization != self.settings.organization
-    }
-}
+use crate::remote_driver::error::RemoteError;
+use crate::remote_driver::other_workspace::page_in;
 
 impl RemoteAttempt<'_> {
     /// Whether a remote run is in the workspace that the configuration gives to the task.

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use cts_core::runs::{AttemptOutcome, CancelOrder, RunKind};
-use cts_core::{Chain, Outage, RemoteRun, RemoteRuns, RunId, TaskName, TaskRemoteRun, log_failure};
+use cts_core::{Chain, RemoteRun, RemoteRuns, RunId, TaskName, TaskRemoteRun};
 use cts_hcp_terraform::{ApiError, RunEnd, RunPhase};
 use cts_rpc::ConversionError;
+use cts_runtime::{Outage, log_failure};
 use cts_terraform::{OutputSink, StopSignal, TaskDirectory};
 use tokio::time::sleep;
 
-use super::RemoteDriver;
 use super::begin::{find, key};
-use super::error::{RemoteError, text};
 use super::follow::Interruption;
-use super::progress::{Polled, pause};
 use super::remote_attempt::RemoteAttempt;
-use super::start_permit::StartPermit;
-use crate::attempt::attempt_error::AttemptError;
 use crate::leased_run::LeasedRun;
+use crate::outcome::attempt_error::AttemptError;
 use crate::redaction::Redactor;
+use crate::remote_driver::RemoteDriver;
+use crate::remote_driver::error::{RemoteError, text};
+use crate::remote_driver::progress::{Polled, pause};
+use crate::remote_driver::start_permit::StartPermit;
 use crate::shared::Shared;
 
 impl<'r> RemoteAttempt<'r> {

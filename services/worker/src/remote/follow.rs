@@ -4,17 +4,18 @@
 //! not end: the worker tries again, and reports that.
 
 use cts_core::runs::CancelOrder;
-use cts_core::{Chain, Outage, RemoteRun, log_failure};
+use cts_core::{Chain, RemoteRun};
 use cts_hcp_terraform::{ApiError, Approval, Run, RunEnd, RunPhase, Server};
+use cts_runtime::{Outage, log_failure};
 use cts_terraform::Step;
 use tokio::time::{Instant, sleep};
 
 use super::confirmation::{Confirmation, Course};
-use super::error::{RemoteError, text};
 use super::logs::StageLog;
-use super::progress::{Polled, pause, waiting_for};
 use super::remote_attempt::RemoteAttempt;
-use crate::attempt::attempt_error::AttemptError;
+use crate::outcome::attempt_error::AttemptError;
+use crate::remote_driver::error::{RemoteError, text};
+use crate::remote_driver::progress::{Polled, pause, waiting_for};
 
 /// A remote run that has ended.
 pub(super) struct Ended {

@@ -5,11 +5,11 @@ use cts_hcp_terraform::{Run, RunPhase, RunVariable, Server};
 use tokio::time::sleep;
 
 use super::earlier::end_because;
-use super::error::RemoteError;
-use super::progress::pause;
 use super::remote_attempt::{Given, RemoteAttempt};
-use super::target_workspace::TargetWorkspace;
-use super::workspace::{is_disposable, tags_of};
+use crate::remote_driver::error::RemoteError;
+use crate::remote_driver::progress::pause;
+use crate::remote_driver::target_workspace::TargetWorkspace;
+use crate::remote_driver::workspace::{is_disposable, tags_of};
 
 /// For users who look at the remote run.
 const IGNORED: &str = "cts: the server has ignored the values of this plan";

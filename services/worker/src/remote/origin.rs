@@ -9,11 +9,11 @@ use cts_terraform::{
     Attempt, ChildEnvironment, Discard, EnvironmentSources, FoundState, StateOrigin,
 };
 
-use super::error::RemoteError;
 use super::remote_attempt::RemoteAttempt;
-use super::state::read_state;
-use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::state_error::StateError;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::state_error::StateError;
+use crate::remote_driver::error::RemoteError;
+use crate::remote_driver::push::read_state;
 
 /// Place of the state before.
 pub(super) enum Origin {

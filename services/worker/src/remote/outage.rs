@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use cts_core::{Backoff, Chain};
 use tokio::time::sleep;
 
-use super::error::{RemoteError, text};
 use super::remote_attempt::RemoteAttempt;
-use crate::attempt::attempt_error::AttemptError;
 use crate::gate::{GivenUp, PendingApproval, Rejected};
+use crate::outcome::attempt_error::AttemptError;
+use crate::remote_driver::error::{RemoteError, text};
 
 /// Between two tries to reach the server.
 const TRIES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(30));

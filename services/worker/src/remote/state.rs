@@ -10,14 +10,14 @@ use cts_core::{Chain, REMOTE_DRIVER, RemoteRun};
 use cts_hcp_terraform::Server;
 use cts_terraform::{FoundState, run_outputs, state_outputs};
 
-use super::error::RemoteError;
 use super::origin::Origin;
-use super::push::release_left_lock;
 use super::remote_attempt::RemoteAttempt;
-use super::workspace::Reconciled;
-use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::attempt_report::AttemptReport;
-use crate::attempt::state::mismatch::Mismatch;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::attempt_report::AttemptReport;
+use crate::outcome::mismatch::Mismatch;
+use crate::remote_driver::error::RemoteError;
+use crate::remote_driver::push::{read_state, release_left_lock};
+use crate::remote_driver::workspace::Reconciled;
 
 /// The states that were found at the two places.
 struct Seen {
@@ -126,7 +126,9 @@ impl RemoteAttempt<'_> {
         (text, state): (&[u8], &TerraformState),
         force: bool,
     ) -> Result<(), AttemptError> {
-        let pushed = super::push::push(server, &reconciled.place.id, (text, state), force).await;
+        let pushed =
+            crate::remote_driver::push::push(server, &reconciled.place.id, (text, state), force)
+                .await;
         Ok(pushed.map_err(|error| self.explained(error, reconciled))?)
     }
 
@@ -218,20 +220,4 @@ impl RemoteAttempt<'_> {
 fn place(reconciled: &Reconciled) -> String {
     let place = &reconciled.place;
     format!("{REMOTE_DRIVER} {}/{}", place.hostname, place.organization)
-}
-
-/// The newest state of a workspace, with its text.
-pub(super) async fn read_state(
-    server: &Server,
-    workspace_id: &str,
-) -> Result<Option<(FoundState, Vec<u8>)>, RemoteError> {
-    let Some(version) = server.current_state_version(workspace_id).await? else {
-        return Ok(None);
-    };
-    let Some(url) = &version.hosted_state_download_url else {
-        return Ok(None);
-    };
-    let text = server.download_state(url).await?;
-    let found = cts_terraform::read_state(&text)?;
-    Ok(found.map(|found| (found, text)))
 }

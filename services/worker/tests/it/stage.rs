@@ -11,10 +11,11 @@ use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
 use cts_core::{
     Backend, Capabilities, Condition, Digest, EngineKind, FileDefinition, FrozenInput,
-    StepTimeouts, SystemClock, TaskDefinition, TaskName, WorkerId, WorkerRecord,
+    StepTimeouts, TaskDefinition, TaskName, WorkerId, WorkerRecord,
 };
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
+use cts_runtime::SystemClock;
 use cts_telemetry::Signals;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
 use cts_worker::{

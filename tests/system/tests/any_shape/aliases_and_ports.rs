@@ -5,7 +5,7 @@ use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, recorded_services};
 use serde_json::{Value, json};
 
 use super::named_ports::{self, SERVICES_WITH_PORTS};
-use super::provider_environment::REQUIRED;
+use super::providers::provider_environment::REQUIRED;
 use crate::system::destructions::until_gone;
 use crate::system::remote::stage::{Stage, WORKSPACE};
 

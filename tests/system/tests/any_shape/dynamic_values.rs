@@ -5,7 +5,7 @@ use std::fs;
 use cts_testkit::ConsulAgent;
 use cts_tests::{Instance, LOCAL_BACKEND, Site, met};
 
-use super::provider_environment::REQUIRED;
+use super::providers::provider_environment::REQUIRED;
 use super::vault::{SECRET, TOKEN, has, vault};
 
 const CONFIGURATION: &str = r#"

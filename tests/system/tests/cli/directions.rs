@@ -1,88 +1,164 @@
-//! Modules of a crate import in one direction (CONTRIBUTING.md#rules).
+//! Files and modules of a crate import in one direction, and folders are small (CONTRIBUTING.md#rules).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
-/// Pairs that still import each other: the crate and its two modules. No pair may be added.
-const KNOWN: [(&str, &str, &str); 2] = [
-    ("crates/consul", "query_pool", "query_slot"),
-    ("services/worker", "attempt", "remote"),
-];
+/// Most sources in a folder.
+const SOURCES: usize = 25;
 
-/// One module, or several in braces.
+/// Comments, and items of tests up to the brace below their begin.
+static NOT_PRODUCT: LazyLock<Regex> = LazyLock::new(|| {
+    let test = r"#\[cfg\(test\)\]\n[^{;]*";
+    let items = format!(r"^ *{test};|^{test}\{{.*?^\}}|^    {test}\{{.*?^    \}}");
+    Regex::new(&format!(r"(?ms)^ *//.*?$|{items}")).unwrap()
+});
+static GROUP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"((?:\w+::)+)\{([^{}]*)\}").unwrap());
+static CHILD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^(?:pub\S* )?mod (\w+);").unwrap());
 static IMPORT: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\bcrate::(?:\{([^;]*?)\};|([a-z]\w*))").unwrap());
+    LazyLock::new(|| Regex::new(r"(?m)^ *(pub\S* )?use ([^;{}]*);").unwrap());
+static PATH: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?:^|[^:\w])((?:\w+::)+\w+)").unwrap());
 
-static INNER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{[^{}]*\}").unwrap());
+/// The modules of a crate by their paths, with their texts without tests, comments and imports.
+#[derive(Default)]
+struct Modules {
+    texts: BTreeMap<String, String>,
+    /// By the path that an import makes: its module, the imported path, and whether it is a re-export.
+    imports: BTreeMap<String, (String, String, bool)>,
+}
 
-static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^|,)\s*([a-z]\w*)").unwrap());
-
-/// The modules at the top of the crate that each of them imports.
-fn imports(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    fn gather(module: &str, path: &Path, imports: &mut BTreeMap<String, BTreeSet<String>>) {
-        if path.file_stem().unwrap() == "tests" {
-            return;
+impl Modules {
+    fn load(&mut self, module: &str, file: &Path, folder: &Path) {
+        let text = fs::read_to_string(file).unwrap();
+        let mut text = NOT_PRODUCT.replace_all(&text, "").into_owned();
+        while GROUP.is_match(&text) {
+            let listed = |group: &Captures<'_>| {
+                let names = group[2].trim().trim_end_matches(',');
+                format!(
+                    "{}{}",
+                    &group[1],
+                    names.replace(',', &format!(",{}", &group[1]))
+                )
+            };
+            text = GROUP.replace_all(&text, listed).into_owned();
         }
-        if path.is_dir() {
-            for entry in fs::read_dir(path).unwrap() {
-                gather(module, &entry.unwrap().path(), imports);
-            }
-            return;
+        for child in CHILD.captures_iter(&text) {
+            let path = folder.join(&child[1]);
+            self.load(
+                &format!("{module}::{}", &child[1]),
+                &path.with_extension("rs"),
+                &path,
+            );
         }
-        let text = fs::read_to_string(path).unwrap();
-        let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
-        let lines = text
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
-        let text = lines.collect::<Vec<_>>().join("\n");
-        let known = imports.entry(module.to_owned()).or_default();
         for import in IMPORT.captures_iter(&text) {
-            known.extend(import.get(2).map(|name| name.as_str().to_owned()));
-            let mut list = import
-                .get(1)
-                .map_or(String::new(), |list| list.as_str().to_owned());
-            while INNER.is_match(&list) {
-                list = INNER.replace_all(&list, "").into_owned();
+            for path in import[2].split(',') {
+                let (path, alias) = path.split_once(" as ").unwrap_or((path, ""));
+                let path = path.split_whitespace().collect::<String>();
+                let path = path.trim_end_matches("::self");
+                let name = match alias {
+                    "" => path.rsplit("::").next().unwrap(),
+                    "_" => path,
+                    alias => alias,
+                };
+                let is_public = import.get(1).is_some();
+                let import = (module.to_owned(), path.to_owned(), is_public);
+                self.imports.insert(format!("{module}::{name}"), import);
             }
-            known.extend(NAME.captures_iter(&list).map(|name| name[1].to_owned()));
+        }
+        let text = IMPORT.replace_all(&text, "");
+        let text = CHILD.replace_all(&text, "").into_owned();
+        self.texts.insert(module.to_owned(), text);
+    }
+
+    /// The module that defines what a path names, unless that is a module.
+    fn defining<'m>(&'m self, module: &'m str, path: &str) -> Option<&'m str> {
+        let (first, rest) = path.split_once("::").unwrap_or((path, ""));
+        let name = match first {
+            "crate" => "crate".to_owned(),
+            "self" => module.to_owned(),
+            "super" => module.rsplit_once("::")?.0.to_owned(),
+            name => format!("{module}::{name}"),
+        };
+        match (self.texts.get_key_value(&name), self.imports.get(&name)) {
+            (Some((child, _)), import) if !rest.is_empty() || import.is_none() => {
+                (!rest.is_empty()).then(|| self.defining(child, rest))?
+            }
+            (_, Some((from, import, _))) if import.split("::").next() != Some(first) => {
+                self.defining(from, format!("{import}::{rest}").trim_end_matches("::"))
+            }
+            _ => Some(module),
         }
     }
-    let mut imports = BTreeMap::new();
-    for entry in fs::read_dir(source).unwrap() {
-        let path = entry.unwrap().path();
-        let module = path.file_stem().unwrap().to_str().unwrap();
-        if !["lib", "main", "gen"].contains(&module) {
-            gather(module, &path, &mut imports);
+
+    /// Pairs of a module and one from which it imports.
+    fn pairs(&self) -> BTreeSet<(&str, &str)> {
+        let mut pairs = BTreeSet::new();
+        for (name, (module, path, is_public)) in &self.imports {
+            let name = &name[module.len() + 2..];
+            let mut words =
+                self.texts[module].split(|c: char| !"_.".contains(c) && !c.is_alphanumeric());
+            if !is_public || words.any(|word| word == name) {
+                pairs.extend(self.defining(module, path).map(|other| (&**module, other)));
+            }
+        }
+        for (module, text) in &self.texts {
+            let paths = PATH.captures_iter(text);
+            let others = paths.filter_map(|path| self.defining(module, &path[1]));
+            pairs.extend(others.map(|other| (&**module, other)));
+        }
+        pairs
+    }
+}
+
+/// The pairs that circles consist of, and those between two circles.
+fn in_circles<'m>(mut pairs: BTreeSet<(&'m str, &'m str)>) -> BTreeSet<(&'m str, &'m str)> {
+    pairs.retain(|(one, other)| one != other);
+    loop {
+        let (from, to): (BTreeSet<_>, BTreeSet<_>) = pairs.iter().copied().unzip();
+        let before = pairs.len();
+        pairs.retain(|(one, other)| to.contains(one) && from.contains(other));
+        if pairs.len() == before {
+            return pairs;
         }
     }
-    imports
 }
 
 #[test]
-fn modules_of_a_crate_do_not_import_each_other() {
+fn files_and_modules_import_in_one_direction_and_folders_are_small() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = BTreeSet::new();
-    for folder in ["crates", "services"] {
-        for entry in fs::read_dir(root.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            if !path.join("src").is_dir() {
+    let mut folders = ["crates", "services", "tests"].map(PathBuf::from).to_vec();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(root.join(&folder)).unwrap();
+        let names: Vec<_> = entries
+            .map(|entry| folder.join(entry.unwrap().file_name()))
+            .collect();
+        let is_source = |path: &&PathBuf| path.extension().is_some_and(|kind| kind == "rs");
+        let sources = names.iter().filter(is_source).count();
+        if sources > SOURCES {
+            found.insert(format!("{}: {sources} sources", folder.display()));
+        }
+        for file in ["lib.rs", "main.rs"].map(|file| folder.join(file)) {
+            if !folder.ends_with("src") || folder.starts_with("tests") || !names.contains(&file) {
                 continue;
             }
-            let name = format!("{folder}/{}", path.file_name().unwrap().to_str().unwrap());
-            let imports = imports(&path.join("src"));
-            for (one, imported) in &imports {
-                for other in imported.range(one.clone()..).filter(|other| *other != one) {
-                    if imports.get(other).is_some_and(|back| back.contains(one)) {
-                        found.insert((name.clone(), one.clone(), other.clone()));
-                    }
-                }
+            let mut modules = Modules::default();
+            modules.load("crate", &root.join(file), &root.join(&folder));
+            let files = modules.pairs();
+            let tops = files.iter().filter_map(|(one, other)| {
+                Some((one.split("::").nth(1)?, other.split("::").nth(1)?))
+            });
+            let tops = in_circles(tops.collect());
+            for (one, other) in in_circles(files.clone()).union(&tops) {
+                found.insert(format!("{}: {one} -> {other}", folder.display()));
             }
         }
+        folders.extend(names.into_iter().filter(|path| root.join(path).is_dir()));
     }
-    let known = KNOWN.map(|(name, one, other)| (name.into(), one.into(), other.into()));
-    assert_eq!(found, BTreeSet::from(known));
+    assert!(found.is_empty(), "{found:#?}");
 }

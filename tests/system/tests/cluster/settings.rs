@@ -8,7 +8,7 @@ use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, met, task};
 use serde_json::json;
 
-use crate::any_shape::provider_environment::REQUIRED;
+use crate::any_shape::providers::provider_environment::REQUIRED;
 
 /// Each apply adds a line with the value that it got.
 const MODULE: &str = r#"

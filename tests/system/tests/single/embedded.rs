@@ -11,7 +11,8 @@ use cts::{
     StartOptions,
 };
 use cts_config::LoadContext;
-use cts_core::{Clock as _, SystemClock};
+use cts_core::Clock as _;
+use cts_runtime::SystemClock;
 use cts_testkit::ConsulAgent;
 use cts_tests::{Api, Backend, RECORDER, Site, task};
 use tokio::net::TcpListener;

@@ -1,8 +1,9 @@
 //! Tokens of an OIDC issuer, end to end (docs/access.md#oidc).
 
-use cts_core::{Clock as _, SystemClock};
+use cts_core::Clock as _;
 use cts_proto::task::v1::UpdateTaskRequest;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_runtime::SystemClock;
 use cts_testkit::{OidcIssuer, SigningKey, SigningKeyKind, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, Site, met, task as block};
 use serde_json::json;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cts_testkit::{ConsulAgent, Postgres};
 use cts_tests::{Instance, Shape, Site};
 
-use crate::any_shape::provider_environment::REQUIRED;
+use crate::any_shape::providers::provider_environment::REQUIRED;
 use crate::any_shape::vault::{SECRET, TOKEN, vault};
 
 const CONSUL_TOKEN: &str = "token-of-consul-4711";

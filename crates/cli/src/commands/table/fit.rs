@@ -3,7 +3,8 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::GAP;
+/// Blanks between two columns.
+pub(super) const GAP: usize = 2;
 
 /// Stands for the text that was cut out.
 const CUT: &str = "…";

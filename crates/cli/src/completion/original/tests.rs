@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cts_core::SystemClock;
+use cts_runtime::SystemClock;
 
 use cts_runtime::ProcessEnv;
 

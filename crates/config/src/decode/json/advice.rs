@@ -3,7 +3,7 @@
 use cts_hcl1::{Span, ValueKind};
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 
-use super::JsonError;
+use super::json_error::JsonError;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

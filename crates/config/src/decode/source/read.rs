@@ -1,6 +1,7 @@
 //! Reads one configuration file, HCL or JSON, into a tree.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -9,7 +10,6 @@ use std::sync::Arc;
 use cts_hcl1::{Body, Span, Value, ValueKind};
 
 use crate::decode::json;
-use crate::decode::source::ends_with;
 use crate::decode::tree::ParsedFile;
 use crate::report::location::{Rules, SourceLocation, SourceText};
 use crate::report::mask::{mask_text, mask_tree};
@@ -181,4 +181,8 @@ fn keep_last_within(value: &mut Value, source: &Arc<SourceText>, sink: &Sink) {
         }
         ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) | ValueKind::Null => {}
     }
+}
+
+pub(super) fn ends_with(name: &OsStr, suffix: &str) -> bool {
+    name.as_encoded_bytes().ends_with(suffix.as_bytes())
 }

@@ -1,6 +1,6 @@
 //! Decides whether a task continues with the state at its place, gets the state from the old place, or is refused.
 
-use super::record::{Keep, KnownState, TerraformState};
+use super::record::{Keep, KnownState, StateRecord, TerraformState};
 
 /// State at the old place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +81,29 @@ impl StateRefusal {
             (Self::NoSource, Some(lapse)) if had_it || lapse == Self::Older => lapse,
             _ => self,
         }
+    }
+}
+
+impl StateRecord {
+    /// Decides how to handle the state of the task, as [`decide`] and [`decide_from`] do.
+    pub fn decide(&self, target: Option<&TerraformState>, source: &Source) -> Decision {
+        if self.from.is_some() {
+            decide_from(target, source, self.keep)
+        } else {
+            decide(self.known.as_ref(), target, source, self.keep)
+        }
+    }
+
+    /// Compares the state found at the place of the known state. Returns `None` if it continues the known state, and
+    /// while a decision still has to be carried out.
+    pub fn lapse(&self, found: Option<&TerraformState>) -> Option<StateRefusal> {
+        lapse(self.known.as_ref(), found).filter(|_lapse| !self.is_pending())
+    }
+
+    /// Whether the state at the task's place alone decides, so that the other place need not be read.
+    pub fn is_settled_by(&self, target: Option<&TerraformState>) -> bool {
+        let first = self.decide(target, &Source::Unknown);
+        matches!(first, Decision::GoOn(Some(_))) || self.keep == Some(Keep::New)
     }
 }
 

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::decision::{Decision, Source, StateRefusal, decide, decide_from, lapse};
 use crate::words::excerpt::cut;
 use crate::words::identity::TaskName;
 
@@ -195,26 +194,5 @@ impl StateRecord {
     /// Whether a decision of an operator still has to be carried out.
     pub const fn is_pending(&self) -> bool {
         self.keep.is_some() || self.from.is_some()
-    }
-
-    /// Decides how to handle the state of the task, as [`decide`] and [`decide_from`] do.
-    pub fn decide(&self, target: Option<&TerraformState>, source: &Source) -> Decision {
-        if self.from.is_some() {
-            decide_from(target, source, self.keep)
-        } else {
-            decide(self.known.as_ref(), target, source, self.keep)
-        }
-    }
-
-    /// Compares the state found at the place of the known state. Returns `None` if it continues the known state, and
-    /// while a decision still has to be carried out.
-    pub fn lapse(&self, found: Option<&TerraformState>) -> Option<StateRefusal> {
-        lapse(self.known.as_ref(), found).filter(|_lapse| !self.is_pending())
-    }
-
-    /// Whether the state at the task's place alone decides, so that the other place need not be read.
-    pub fn is_settled_by(&self, target: Option<&TerraformState>) -> bool {
-        let first = self.decide(target, &Source::Unknown);
-        matches!(first, Decision::GoOn(Some(_))) || self.keep == Some(Keep::New)
     }
 }

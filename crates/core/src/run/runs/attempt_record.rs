@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::details::{PhaseTimes, millis};
-use super::early_failure::EarlyFailure;
 use super::errors::shortened;
 use super::run_phase::{self, RunPhase};
 use crate::words::identity::{LeaseEpoch, WorkerId};
@@ -41,6 +40,17 @@ pub enum AttemptEnding {
     /// An ending of a later version.
     #[serde(other)]
     Unknown,
+}
+
+/// The side at fault if an attempt fails before Terraform has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EarlyFailure {
+    /// The machine of the worker: the worker's own check fails too.
+    Machine,
+    /// The run, or a service that it needs. An unknown side of a later version counts as this side.
+    #[serde(other)]
+    Run,
 }
 
 /// One attempt of a run, which is one lease. Stored as JSON, so members are only added.

@@ -14,9 +14,7 @@
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::attempt_record::{AttemptEnding, AttemptRecord};
+use super::attempt_record::{AttemptEnding, AttemptRecord, EarlyFailure};
 use crate::words::identity::WorkerId;
 
 /// Maximum number of attempts of one run that are given back without counting because machines were at fault.
@@ -27,17 +25,6 @@ pub const ELSEWHERE_FOR: Duration = Duration::from_secs(2);
 
 /// `EIO`, `ENFILE` and `EMFILE`, which have no [`ErrorKind`].
 const OF_MACHINE: [i32; 3] = [5, 23, 24];
-
-/// The side at fault if an attempt fails before Terraform has started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EarlyFailure {
-    /// The machine of the worker: the worker's own check fails too.
-    Machine,
-    /// The run, or a service that it needs. An unknown side of a later version counts as this side.
-    #[serde(other)]
-    Run,
-}
 
 /// Whether an error of the operating system can be the fault of the machine: a full, read-only or broken disk,
 /// missing rights, too many open files, too little memory.

@@ -1,6 +1,6 @@
 //! The syntax that all versions of Consul share: strings, brackets, and binary operators.
 
-use super::InvalidFilter;
+use super::invalid_filter::InvalidFilter;
 
 /// Shape of a filter.
 pub(super) struct Scanned {

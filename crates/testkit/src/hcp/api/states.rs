@@ -5,7 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::super::call::{Answered, Call, RefusedCall, Reply};
-use super::super::model::{Lock, Model, Right, Signed, StateVersion, md5};
+use super::super::caller::Right;
+use super::super::model::{Lock, Model, Signed, StateVersion, md5};
 
 pub(super) fn current(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     call.needs(Right::ReadStates)?;

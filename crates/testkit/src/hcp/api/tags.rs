@@ -4,7 +4,8 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::super::call::{Answered, Call, RefusedCall, Reply};
-use super::super::model::{Model, Right};
+use super::super::caller::Right;
+use super::super::model::Model;
 
 const LIMIT: usize = 255;
 

@@ -4,7 +4,8 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::super::call::{Answered, Call, RefusedCall, Reply};
-use super::super::model::{Lock, Model, Right, Workspace};
+use super::super::caller::Right;
+use super::super::model::{Lock, Model, Workspace};
 use super::super::settings::HcpSettings;
 
 const NAME_LIMIT: usize = 90;

@@ -1,5 +1,6 @@
 //! Files of a run.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +11,20 @@ use tempfile::TempDir;
 use super::super::model::{Model, Run, StageName};
 use super::super::phase::Phase;
 use super::super::shared::Shared;
-use super::Step;
-use super::program::Program;
+use super::stage_result::Step;
 
 const STATE: &str = "terraform.tfstate";
 /// Comes after all other files, and so wins over them.
 const VARIABLES: &str = "zzz.auto.tfvars";
+
+/// A Terraform with what it is started with.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// Output is lines of JSON.
+    pub(super) structured: bool,
+    pub(super) destroys: bool,
+}
 
 /// A directory with the configuration, the state and the variables of a run.
 pub(super) struct RunDirectory {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::super::model::StageName;
-use super::StageResult;
 use super::directory::RunDirectory;
+use super::stage_result::StageResult;
 
 /// Writes a log and, at the end of an apply, a state with one resource.
 pub(super) async fn stage(directory: &RunDirectory, name: StageName) -> StageResult {

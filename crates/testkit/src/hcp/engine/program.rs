@@ -1,28 +1,17 @@
 //! Terraform in the directory of a run.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use super::super::model::{Cancel, Model, StageName};
-use super::StageResult;
-use super::directory::RunDirectory;
+use super::directory::{Program, RunDirectory};
+use super::stage_result::StageResult;
 
 const PLAN_FILE: &str = "run.tfplan";
 /// Exit code of a plan with changes.
 const CHANGES: i32 = 2;
-
-/// A Terraform with what it is started with.
-pub(super) struct Program {
-    pub(super) path: PathBuf,
-    pub(super) environment: Vec<(OsString, OsString)>,
-    /// Output is lines of JSON.
-    pub(super) structured: bool,
-    pub(super) destroys: bool,
-}
 
 struct Ended {
     code: Option<i32>,

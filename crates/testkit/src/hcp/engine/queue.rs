@@ -2,7 +2,7 @@
 
 use super::super::model::{Lock, Model, Run};
 use super::super::phase::Phase;
-use super::Step;
+use super::stage_result::Step;
 
 /// Whether a run is the next of its workspace; it then holds the lock. Runs that only plan wait for nothing.
 pub(super) fn takes_turn(model: &mut Model, at: usize) -> bool {

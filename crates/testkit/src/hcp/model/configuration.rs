@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::identifier;
+use super::super::call::identifier;
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct Configuration {

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::super::call::reference;
+use super::super::call::{identifier, reference};
+use super::super::caller::Caller;
 use super::super::phase::Phase;
 use super::stage::{Stage, StageName};
-use super::{Caller, identifier};
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct PolicyCheck {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::identifier;
+use super::super::call::identifier;
 
 /// Which half of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 
-use super::super::call::reference;
-use super::identifier;
+use super::super::call::{identifier, reference};
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct StateVersion {

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{RefusedCall, reference};
-use super::identifier;
+use super::super::call::{RefusedCall, identifier, reference};
 
 const KEY_LIMIT: usize = 128;
 const VALUE_LIMIT: usize = 256 << 10;

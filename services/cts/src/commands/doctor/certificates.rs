@@ -7,8 +7,8 @@ use cts_config::{ClientTls, Config};
 use cts_core::Chain;
 use cts_tls::{Authorities, Files, IdentityFiles, Validity};
 
-use super::Subject;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::own_certificate::{OwnCertificate, own_certificate};
 
 const CERTIFICATES: &str = "certificates";

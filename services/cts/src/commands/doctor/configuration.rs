@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use cts_config::{ConfigError, Loaded, Problem, Report, Severity};
 
-use super::Subject;
 use super::finding::Finding;
 use super::modules::MODULES;
+use super::subject::Subject;
 use crate::services::unsafe_settings::{of_settings, open_secret_files};
 
 const CONFIGURATION: &str = "configuration";

@@ -9,9 +9,9 @@ use cts_core::TaskName;
 use cts_terraform::consul_key;
 use semver::Version;
 
-use super::Subject;
 use super::clock;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::wiring::unasked_consul_client;
 
 const REACH: &str = "consul";

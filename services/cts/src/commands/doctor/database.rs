@@ -6,9 +6,9 @@ use cts_core::Chain;
 use cts_store_postgres::{Inspection, SchemaState, TlsMode, inspect};
 use nix::unistd::{AccessFlags, access};
 
-use super::Subject;
 use super::clock;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::database::{self, FILE};
 
 const DATABASE: &str = "database";

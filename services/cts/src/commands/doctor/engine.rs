@@ -3,8 +3,8 @@
 use cts_core::Chain;
 use cts_terraform::{Executable, SUPPORTED_RANGE, is_tested};
 
-use super::Subject;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::engine::{Available, look_for_engine};
 use crate::services::settings::worker_directory;
 

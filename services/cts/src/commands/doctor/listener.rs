@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 
-use super::Subject;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::connections::transport_rule;
 
 const LISTENER: &str = "listener";

@@ -6,8 +6,8 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 use tokio::task::spawn_blocking;
 
-use super::Subject;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::settings::worker_directory;
 

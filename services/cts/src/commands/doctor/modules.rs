@@ -8,8 +8,8 @@ use cts_config::{Config, unpinned_module};
 use cts_core::Chain;
 use tokio::task::spawn_blocking;
 
-use super::Subject;
 use super::finding::Finding;
+use super::subject::Subject;
 
 pub(super) const MODULES: &str = "modules";
 

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::Subject;
 use super::clock;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::failure::Failure;
 use crate::services::connections::Links;
 

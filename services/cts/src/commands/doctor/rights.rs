@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use cts_consul::{Authorization, ConsulClient, ConsulError, Resource, Right, Scope, rights_of};
 use serde_json::Value;
 
-use super::Subject;
 use super::consul::{asked, unanswered};
 use super::finding::Finding;
+use super::subject::Subject;
 
 const RIGHTS: &str = "consul rights";
 

@@ -13,9 +13,9 @@ use futures::StreamExt as _;
 use futures::stream;
 use tokio::time::timeout;
 
-use super::Subject;
 use super::consul::asked;
 use super::finding::Finding;
+use super::subject::Subject;
 use crate::services::database::{self, FILE};
 use crate::services::settings::worker_directory;
 

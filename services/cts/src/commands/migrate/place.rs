@@ -167,7 +167,7 @@ fn postgres(url: &str, place: &'static str) -> Result<SecretString, PlaceError> 
 mod tests {
     use super::*;
     use cts_cli::{Configuration, Output, OutputOption};
-    use cts_core::SystemClock;
+    use cts_runtime::SystemClock;
     use secrecy::ExposeSecret as _;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;

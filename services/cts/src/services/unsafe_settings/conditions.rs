@@ -115,7 +115,8 @@ pub(super) mod tests {
     use clap::{FromArgMatches as _, Subcommand as _};
     use cts_cli::ServiceCommand;
     use cts_config::{ApiTls, LoadContext, load};
-    use cts_core::{Clock as _, SystemClock};
+    use cts_core::Clock as _;
+    use cts_runtime::SystemClock;
 
     use super::super::uses::Service;
     use super::*;

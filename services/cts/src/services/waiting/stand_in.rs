@@ -15,14 +15,22 @@ use cts_proto::run::v1::GetQueueResponse;
 use cts_rpc::{Endpoints, Peers, memory_transport};
 use cts_runtime::{ProcessEnv, Tasks};
 use cts_telemetry::Signals;
+use cts_tls::ServerTls;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{Request, Response, Status};
 
-use super::Api;
 use crate::failure::Failure;
 use crate::services::wiring::{self, Schedulers};
+
+/// The API during the wait.
+pub(crate) struct Api<'a> {
+    /// Where it listens.
+    pub(crate) listener: &'a TcpListener,
+    /// Its certificate, if it has TLS.
+    pub(crate) tls: Option<ServerTls>,
+}
 
 /// The API without a scheduler: its health reports the reason, and all other endpoints are unavailable.
 pub(super) struct StandIn {

@@ -7,8 +7,8 @@ use cts_core::state::TerraformState;
 use cts_terraform::FoundState;
 
 use super::TaskState;
-use crate::attempt::attempt_error::AttemptError;
-use crate::attempt::state_error::Undestroyed;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::state_error::Undestroyed;
 
 impl TaskState<'_> {
     /// Judges the outcome of a destruction, and reads the state after it. `lineage` is the lineage of the state before.

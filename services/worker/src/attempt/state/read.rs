@@ -7,7 +7,7 @@ use cts_terraform::{
     read_directly,
 };
 
-use crate::attempt::local::LocalRun;
+use crate::attempt::local_run::LocalRun;
 use crate::leased_run::LeasedRun;
 
 /// The state at the task's place; `is_applied` if a command has named the workspace before.

@@ -3,9 +3,9 @@
 use cts_core::Chain;
 use cts_core::state::StateReport;
 
-use super::mismatch::Mismatch;
-use crate::attempt::state_error::StateError;
 use crate::leased_run::LeasedRun;
+use crate::outcome::mismatch::Mismatch;
+use crate::outcome::state_error::StateError;
 use crate::redaction::Redactor;
 
 impl LeasedRun {

@@ -14,11 +14,11 @@ use cts_terraform::{
 use tokio::time::sleep;
 
 use super::TaskState;
-use super::mismatch::Mismatch;
-use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::own_lock::retry_after_unlock;
-use crate::attempt::state_error::StateError;
-use crate::remote::previous::state_of_workspace;
+use crate::outcome::attempt_error::AttemptError;
+use crate::outcome::mismatch::Mismatch;
+use crate::outcome::state_error::StateError;
+use crate::remote_driver::previous::state_of_workspace;
 
 /// The state that was read at the task's place right before, if any.
 struct Looked(Option<TerraformState>);

@@ -298,7 +298,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "plain HTTP on the port of TLS",
         &[Test(
-            "services/gateway/tests/it/tls.rs",
+            "services/gateway/tests/it/clients/tls.rs",
             "plain_http_requests_are_answered_with_an_explanation",
         )],
     ),
@@ -339,11 +339,11 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         "connections, followers and waiting requests",
         &[
             Test(
-                "services/gateway/tests/it/crowds.rs",
+                "services/gateway/tests/it/clients/crowds.rs",
                 "one_client_takes_its_own_places_only",
             ),
             Test(
-                "services/gateway/tests/it/crowds.rs",
+                "services/gateway/tests/it/clients/crowds.rs",
                 "requests_that_wait_for_runs_have_places",
             ),
         ],
@@ -359,14 +359,14 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "a request that cannot be read as HTTP",
         &[Test(
-            "services/gateway/tests/it/hostile.rs",
+            "services/gateway/tests/it/clients/hostile.rs",
             "a_request_that_is_no_http_is_refused_without_a_body",
         )],
     ),
     (
         "a page of any site may create",
         &[Test(
-            "services/gateway/tests/it/browsers.rs",
+            "services/gateway/tests/it/clients/browsers.rs",
             "a_page_of_another_site_changes_nothing",
         )],
     ),
@@ -380,7 +380,7 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "request bodies have no limit",
         &[Test(
-            "services/gateway/tests/it/hostile.rs",
+            "services/gateway/tests/it/clients/hostile.rs",
             "a_body_of_unknown_size_is_read_to_the_limit",
         )],
     ),
@@ -408,14 +408,14 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     (
         "a follower answers 400",
         &[Test(
-            "services/gateway/tests/it/strict_follower.rs",
+            "services/gateway/tests/it/clients/strict_follower.rs",
             "a_follower_names_the_leader_and_its_address_as_configured",
         )],
     ),
     (
         "two members with one `id`",
         &[Test(
-            "services/scheduler/tests/it/membership.rs",
+            "services/scheduler/tests/it/cluster/membership.rs",
             "a_process_whose_id_is_in_use_ends_and_the_other_goes_on",
         )],
     ),

@@ -7,7 +7,7 @@ use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::any_shape::provider_environment::REQUIRED;
+use crate::any_shape::providers::provider_environment::REQUIRED;
 
 /// Each apply writes the id of its Terraform, and waits while the file `hold` exists.
 const MODULE: &str = r#"

@@ -5,7 +5,8 @@ use cts_tests::{Backend, DEADLINE, Instance, Site, ids_of, met, recorded_service
 use serde_json::{Value, json};
 
 use super::{REQUIRED, ask, cts, token};
-use crate::any_shape::{aliases_and_ports, provider_environment};
+use crate::any_shape::aliases_and_ports;
+use crate::any_shape::providers::provider_environment;
 use crate::api::scene::{Scene, prepare};
 use crate::api::wire::Request;
 

@@ -1,0 +1,14 @@
+//! The blocks of a configuration other than tasks.
+
+mod database;
+mod driver;
+mod engines;
+mod environment;
+mod high_availability;
+mod providers;
+mod security;
+mod services;
+mod telemetry;
+mod terraform_cloud;
+mod vault;
+mod webhooks;

@@ -1,0 +1,194 @@
+//! `high_availability` (`docs/configuration.md#high_availability`).
+
+use std::time::Duration;
+
+use super::super::{
+    Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only, problems,
+};
+use crate::{HaStorage, HighAvailability, OnTakeover};
+
+fn cluster(content: &str) -> String {
+    format!("high_availability {{ cluster {{ name = \"edge\"\n{content}\n}} }}")
+}
+
+fn block(text: &str) -> HighAvailability {
+    config(text).high_availability.unwrap()
+}
+
+fn consul(parent_path: &str, namespace: Option<&str>) -> HaStorage {
+    HaStorage::Consul {
+        parent_path: parent_path.into(),
+        namespace: namespace.map(str::to_owned),
+    }
+}
+
+#[test]
+fn the_block_of_the_original_is_read() {
+    let text = r#"high_availability {
+      cluster {
+        name = "edge"
+        storage "consul" { parent_path = "cts" namespace = "ops" session_ttl = "30s" }
+      }
+      instance { address = "cts-1.example.net" }
+    }"#;
+    assert_eq!(
+        block(text),
+        HighAvailability {
+            cluster_name: "edge".into(),
+            storage: consul("cts", Some("ops")),
+            session_ttl: Duration::from_secs(30),
+            address: Some("cts-1.example.net".into()),
+        }
+    );
+}
+
+#[test]
+fn settings_other_than_the_name_have_defaults() {
+    let defaults = HighAvailability {
+        cluster_name: "edge".into(),
+        storage: consul("consul-terraform-sync/", None),
+        session_ttl: Duration::from_secs(15),
+        address: None,
+    };
+    assert_eq!(block(&cluster("")), defaults);
+    assert_eq!(block(&cluster("storage \"consul\" { }")), defaults);
+    assert_eq!(
+        block(&cluster("storage consul { namespace = \"\" }")),
+        defaults
+    );
+    assert_eq!(
+        block(&cluster("storage \"Postgres\" { }")),
+        HighAvailability {
+            storage: HaStorage::Postgres,
+            ..defaults
+        }
+    );
+}
+
+#[test]
+fn the_block_is_merged_over_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "1.hcl",
+        cluster("storage \"consul\" { parent_path = \"a\" session_ttl = \"20s\" }"),
+    );
+    sandbox.write(
+        "2.hcl",
+        "high_availability {\n cluster { storage \"consul\" { session_ttl = \"25s\" } }\n instance { address = \"b:1\" }\n}",
+    );
+    let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
+    let block = config.high_availability.unwrap();
+    assert_eq!(block.storage, consul("a", None));
+    assert_eq!(block.session_ttl, Duration::from_secs(25));
+    assert_eq!(block.address.as_deref(), Some("b:1"));
+
+    sandbox.write("3.hcl", cluster("storage \"postgres\" { }"));
+    let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
+    let problem = only(&report);
+    assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
+    assert!(
+        problem.message().contains("`postgres` beside `consul`"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn bad_blocks_are_refused() {
+    let cases = r#"
+        storage "etcd" { } #~ unknown storage `etcd`, it must be `consul` or `postgres`
+        storage "consul" { } storage "postgres" { } #~ the second: `postgres` beside `consul`
+        storage "consul" { } storage "consul" { } #~ only one `storage "consul"` block
+        storage { } #~ needs a label, `consul` or `postgres`
+        storage = "consul" #~ must be a block, not text
+        storage "consul" { session_ttl = "999ms" } #~ must be between 1s and 24h, not 999ms
+        storage "postgres" { session_ttl = "86401s" } #~ must be between 1s and 24h, not 86401s
+        storage "postgres" { parent_path = "x" } #~ unknown key `parent_path` in `storage "postgres"`
+        storage "consul" { path = "x" } #~ unknown key `path`
+        nam = "x" #~ unknown key `nam` in `high_availability.cluster`
+    "#;
+    assert_each(cases, cluster, assert_problem);
+    let cases = r#"
+        high_availability { } #~ needs a `cluster` block with the `name` of the cluster
+        high_availability { instance { address = "a" } } #~ needs a `cluster` block
+
+        high_availability {
+          cluster { } } #~ `high_availability.cluster` needs a `name`
+
+        high_availability {
+          cluster { name = "" } } #~ `high_availability.cluster` needs a `name`
+
+        high_availability {
+          cluster = 1 } #~ `high_availability.cluster` must be a block
+
+        high_availability { cluster { name = "edge" }
+          instance { port = 1 } } #~ unknown key `port` in `high_availability.instance`
+    "#;
+    assert_problems(cases);
+}
+
+#[test]
+fn all_faults_are_in_one_report() {
+    let found = problems(
+        "high_availability {\n cluster {\n  storage \"x\" { }\n }\n instance { adress = \"a\" }\n}",
+    );
+    let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [2, 3, 5], "{found:#?}");
+}
+
+#[test]
+fn storage_in_consul_is_warned_of_if_it_is_written() {
+    let warnings = |text: &str| Sandbox::new().warnings(&cluster(text));
+    let found = warnings("storage \"consul\" { }");
+    assert_one(&found, "in the database of cts, not in Consul");
+    assert!(warnings("").is_empty());
+    assert!(warnings("storage \"postgres\" { }").is_empty());
+}
+
+#[test]
+fn a_session_shorter_than_consul_allows_is_warned_of() {
+    let warnings = |ttl: &str| {
+        Sandbox::new().warnings(&cluster(&format!(
+            "storage \"postgres\" {{ session_ttl = \"{ttl}\" }}"
+        )))
+    };
+    for ttl in ["1s", "9999ms"] {
+        let found = warnings(ttl);
+        assert_one(&found, "less than Consul would accept");
+    }
+    for ttl in ["10s", "86400s"] {
+        assert!(warnings(ttl).is_empty(), "{ttl}");
+    }
+}
+
+#[test]
+fn block_of_the_original_implies_a_full_pass_on_takeover() {
+    let all = |text: &str| config(text).on_takeover() == OnTakeover::All;
+    assert!(all(&cluster("")));
+    assert!(all(&cluster("storage \"consul\" { }")));
+    assert!(!all(&cluster("storage \"postgres\" { }")));
+    assert!(!all(""));
+    let changed = "scheduler { on_takeover = \"changed\" }\n";
+    assert!(!all(&format!("{changed}{}", cluster(""))));
+    let always = "scheduler { on_takeover = \"all\" }\n";
+    assert!(all(&format!(
+        "{always}{}",
+        cluster("storage \"postgres\" { }")
+    )));
+}
+
+#[test]
+fn state_on_one_machine_does_not_go_with_a_cluster() {
+    let with = |driver: &str| {
+        format!(
+            "driver \"terraform\" {{ {driver} }}\n{}",
+            cluster("storage \"postgres\" { }")
+        )
+    };
+    assert_problem(
+        &with("backend \"local\" { }"),
+        2,
+        "backend \"local\" cannot be used here",
+    );
+    let shared = with("shared_local_backend = true backend \"local\" { workspace_dir = \"/x\" }");
+    assert!(config(&shared).high_availability.is_some());
+}

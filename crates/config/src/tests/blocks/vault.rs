@@ -1,0 +1,201 @@
+//! `vault` (docs/configuration.md#vault).
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use super::super::{Sandbox, assert_one, assert_problems, config, problems};
+use crate::VaultConfig;
+
+fn vault(text: &str) -> VaultConfig {
+    config(&format!("vault {{ {text} }}")).vault.unwrap()
+}
+
+fn token(vault: &VaultConfig) -> Option<&str> {
+    Some(vault.token.as_ref()?.expose_secret())
+}
+
+#[test]
+fn vault_is_on_if_it_has_an_address() {
+    let mut sandbox = Sandbox::new();
+    let address = |sandbox: &Sandbox, text: &str| Some(sandbox.config(text).vault?.address);
+    for (text, expected) in [
+        ("port = 1", None),
+        ("vault { }", None),
+        ("vault { address = \"\" token = \"x\" }", None),
+        ("vault { address = \"http://v:1\" enabled = false }", None),
+        ("vault { address = \"http://v:1\" }", Some("http://v:1")),
+        ("vault { enabled = true }", Some("https://127.0.0.1:8200")),
+    ] {
+        assert_eq!(address(&sandbox, text).as_deref(), expected, "{text}");
+    }
+    sandbox.set("VAULT_ADDR", "http://env:1");
+    for (text, expected) in [
+        ("port = 1", Some("http://env:1")),
+        ("vault { address = \"\" }", None),
+        ("vault { enabled = false }", None),
+    ] {
+        assert_eq!(address(&sandbox, text).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
+fn unset_settings_have_defaults() {
+    let vault = vault("enabled = true");
+    assert_eq!(vault.namespace, "");
+    assert!(vault.token.is_none() && vault.vault_agent_token_file.is_none());
+    assert!(!vault.renew_token && !vault.unwrap_token);
+    assert!(vault.tls.enabled && vault.tls.verify);
+    assert_eq!(vault.tls.ca_cert, "");
+    assert_eq!(vault.transport.dial_timeout, Duration::from_secs(30));
+    assert_eq!(vault.transport.max_idle_conns_per_host, 100);
+}
+
+#[test]
+fn reads_all_settings() {
+    let vault = vault(
+        "address = \"https://v:1\" namespace = \"net\" token = \"s.x\" unwrap_token = true\n\
+         tls { enabled = false verify = false ca_cert = \"a\" ca_path = \"b\" cert = \"c\" key = \"d\" server_name = \"e\" }\n\
+         transport { dial_timeout = \"1m\" max_idle_conns = 3 }",
+    );
+    assert_eq!(vault.namespace, "net");
+    assert_eq!(token(&vault), Some("s.x"));
+    assert!(vault.renew_token && vault.unwrap_token);
+    assert!(!vault.tls.enabled && !vault.tls.verify);
+    let tls = &vault.tls;
+    let texts = [
+        &tls.ca_cert,
+        &tls.ca_path,
+        &tls.cert,
+        &tls.key,
+        &tls.server_name,
+    ];
+    assert_eq!(texts, ["a", "b", "c", "d", "e"]);
+    assert_eq!(vault.transport.dial_timeout, Duration::from_mins(1));
+    assert_eq!(vault.transport.max_idle_conns, 3);
+}
+
+#[test]
+fn the_token_is_looked_for_in_the_order_of_the_places() {
+    let mut sandbox = Sandbox::new();
+    let vault = |sandbox: &Sandbox, text: &str| {
+        let text = format!("vault {{ enabled = true {text} }}");
+        sandbox.config(&text).vault.unwrap()
+    };
+    assert_eq!(token(&vault(&sandbox, "")), None);
+    let home = sandbox.path().join("home");
+    sandbox.set("HOME", home.to_str().unwrap());
+    assert_eq!(token(&vault(&sandbox, "")), None);
+    sandbox.write("home/.vault-token", "at-home\n");
+    assert_eq!(token(&vault(&sandbox, "")), Some("at-home"));
+    sandbox.set("VAULT_TOKEN", "env");
+    assert_eq!(token(&vault(&sandbox, "")), Some("env"));
+    assert_eq!(token(&vault(&sandbox, "token = \"file\"")), Some("file"));
+    assert_eq!(token(&vault(&sandbox, "token = \"\"")), None);
+    sandbox.write("agent", " of-agent \n");
+    let by_agent = vault(
+        &sandbox,
+        "token = \"file\" vault_agent_token_file = \"agent\"",
+    );
+    assert_eq!(token(&by_agent), Some("of-agent"));
+    assert_eq!(
+        by_agent.vault_agent_token_file,
+        Some(sandbox.path().join("agent"))
+    );
+}
+
+#[test]
+fn a_token_is_renewed_unless_it_comes_from_an_agent() {
+    let sandbox = Sandbox::new();
+    sandbox.write("agent", "of-agent");
+    for (text, renewed) in [
+        ("token = \"x\"", true),
+        ("token = \"\"", false),
+        ("vault_agent_token_file = \"agent\"", false),
+        (
+            "vault_agent_token_file = \"agent\" renew_token = true",
+            true,
+        ),
+        ("token = \"x\" renew_token = false", false),
+    ] {
+        let text = format!("vault {{ enabled = true {text} }}");
+        let vault = sandbox.config(&text).vault.unwrap();
+        assert_eq!(vault.renew_token, renewed, "{text}");
+    }
+}
+
+#[test]
+fn a_token_file_without_a_token_is_warned_of() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("empty", " \n");
+    sandbox.set("VAULT_TOKEN", "env");
+    for (file, reason) in [
+        ("", "`vault_agent_token_file` is empty"),
+        ("empty", "empty is empty"),
+        ("absent", "cannot read"),
+    ] {
+        let text = |enabled: bool| {
+            format!("vault {{ enabled = {enabled} vault_agent_token_file = \"{file}\" }}")
+        };
+        let found = sandbox.warnings(&text(true));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("Vault is used without a token: "),
+            "{found:?}"
+        );
+        assert!(found[0].contains(reason), "{found:?}");
+        assert_eq!(token(&sandbox.config(&text(true)).vault.unwrap()), None);
+        assert!(sandbox.warnings(&text(false)).is_empty());
+    }
+}
+
+#[test]
+fn a_token_at_home_that_cannot_be_read_is_warned_of() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("home/.vault-token/x", "");
+    let home = sandbox.path().join("home");
+    sandbox.set("HOME", home.to_str().unwrap());
+    let found = sandbox.warnings("vault { enabled = true }");
+    assert_one(&found, "cannot read the Vault token in");
+    assert!(sandbox.warnings("vault { }").is_empty());
+}
+
+#[test]
+fn bad_blocks_are_refused() {
+    let cases = r#"
+        vault {
+          adress = "x" } #~ unknown key `adress` in `vault`
+
+        vault { enabled = "on" } #~ `vault.enabled` must be true or false
+        vault { tls { verify = "no" } } #~ `vault.tls.verify` must be
+        vault { transport { dial_timeout = "-1s" } } #~ `vault.transport.dial_timeout` cannot be negative
+
+        vault { }
+        vault { } #~ only one `vault` block
+    "#;
+    assert_problems(cases);
+    let found = problems("vault { token = [\"a\", \"b\"]\n renew_token = { } }");
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn the_block_is_merged_over_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "1.hcl",
+        "vault { address = \"http://a\" token = \"x\" tls { ca_cert = \"c\" } }",
+    );
+    sandbox.write(
+        "2.hcl",
+        "vault { address = \"http://b\" tls { verify = false } }",
+    );
+    let vault = sandbox
+        .load(&["1.hcl", "2.hcl"])
+        .unwrap()
+        .config
+        .vault
+        .unwrap();
+    assert_eq!(vault.address, "http://b");
+    assert_eq!(token(&vault), Some("x"));
+    assert_eq!((vault.tls.ca_cert.as_str(), vault.tls.verify), ("c", false));
+}

@@ -1,0 +1,103 @@
+//! Tasks that are changed over the API.
+
+use cts_core::runs::RunKind;
+use futures::future::join_all;
+
+use crate::Fixture;
+use crate::scene::{Scene, spec};
+use cts_store::{TaskChange, TaskError};
+
+fn idle_only() -> TaskChange {
+    TaskChange {
+        idle_only: true,
+        ..TaskChange::default()
+    }
+}
+
+pub async fn every_change_has_its_revision<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a"]).await;
+    let mut expected = scene.there("a").await;
+    assert_eq!(scene.enable("a", true).await, expected, "nothing is new");
+    let mut other = spec("a");
+    other.definition.description = "other".into();
+    other.file_settings.skip_unchanged = false;
+    other.requirement.driver = "tofu".into();
+    let changes = [
+        (Some(false), None),
+        (Some(true), None),
+        (None, Some(other.clone())),
+        (Some(false), Some(other.clone())),
+        (None, Some(other)),
+    ];
+    for (enabled, wanted) in changes {
+        let change = TaskChange {
+            enabled,
+            spec: wanted.clone(),
+            revision: Some(expected.revision),
+            ..TaskChange::default()
+        };
+        expected.revision += 1;
+        expected.spec = wanted.unwrap_or(expected.spec);
+        expected.spec.enabled = enabled.unwrap_or(expected.spec.enabled);
+        let changed = scene.change("a", change).await;
+        assert_eq!(changed.expect("the revision is right"), expected);
+        scene.restart().await;
+        assert_eq!(scene.stored("a").await, Some(expected.clone()));
+        assert_eq!(scene.state("a").await.enabled, expected.spec.enabled);
+    }
+    scene.queue("a", "1").await;
+    assert_eq!(scene.acquire().await, None, "its driver is another now");
+}
+
+pub async fn a_change_of_the_name_is_refused<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let change = TaskChange {
+        spec: Some(spec("b")),
+        ..TaskChange::default()
+    };
+    let refused = scene.change("a", change).await;
+    assert!(matches!(refused, Err(TaskError::Store(_))), "{refused:?}");
+    assert_eq!(scene.names().await, ["a"]);
+}
+
+pub async fn makes_one_of_parallel_changes_of_a_revision<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let store = scene.store();
+    let changes: Vec<_> = (0..8)
+        .map(|number: u32| {
+            let mut wanted = spec("a");
+            wanted.definition.version = number.to_string();
+            TaskChange {
+                spec: Some(wanted),
+                revision: Some(1),
+                ..TaskChange::default()
+            }
+        })
+        .collect();
+    let name = crate::task("a");
+    let answers = join_all(changes.iter().map(|it| store.change_task(&name, it))).await;
+    let made: Vec<_> = answers.iter().flatten().collect();
+    assert_eq!(made.len(), 1, "{answers:?}");
+    assert_eq!(scene.stored("a").await.as_ref(), Some(made[0]));
+    for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        let is_revision = matches!(answer, TaskError::Revision { current: 2 });
+        assert!(is_revision, "{answer:?}");
+    }
+}
+
+/// Lets several callers request a run of an idle task at the same time; exactly one is accepted.
+pub async fn accepts_one_of_parallel_requests_of_an_idle_task<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let store = scene.store();
+    let changes: Vec<_> = (0..8)
+        .map(|_| TaskChange {
+            request: Some((scene.run_id(), RunKind::Apply)),
+            ..idle_only()
+        })
+        .collect();
+    let name = crate::task("a");
+    let answers = join_all(changes.iter().map(|it| store.change_task(&name, it))).await;
+    let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(accepted, 1, "{answers:?}");
+    assert_eq!(scene.open_requests().await.len(), 1);
+}

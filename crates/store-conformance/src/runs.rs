@@ -1,0 +1,23 @@
+//! Runs: their queue, attempts, ends and remote runs.
+
+pub mod accompanied;
+pub mod applied_inputs;
+pub mod attempts;
+pub mod cancels;
+pub mod complete;
+pub mod details;
+pub mod early_failures;
+pub mod endings;
+pub mod enqueue;
+pub mod failed_starts;
+pub mod listing;
+pub mod logs;
+pub mod plans;
+pub mod queue;
+pub mod queued_settings;
+pub mod remote_runs;
+pub mod requests;
+pub mod settings_walk;
+pub mod swallowed;
+pub mod waits;
+pub mod withdrawals;

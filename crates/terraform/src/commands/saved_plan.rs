@@ -1,0 +1,99 @@
+//! A plan that is made first, and then applied unchanged or not at all (docs/terraform.md#saved-plans).
+//!
+//! The file of a plan holds the values of variables and parts of the state. Only its owner may read it. The file exists
+//! at most from the end of `plan` to the end of `apply`; while a run waits in between, the plan is in memory only. With
+//! engines that support ephemeral variables the plan holds no arguments of providers.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cts_core::Chain;
+use secrecy::{ExposeSecret as _, SecretSlice};
+
+use crate::attempt::Attempt;
+use crate::commands::outcome::failed;
+use crate::commands::terraform::{PlanOutput, Terraform};
+use crate::directory::{make_secret, remove_if_present, write_secret};
+use crate::error::{CommandError, FileError};
+use crate::step::Step;
+
+/// Its name in the directory of the task.
+const FILE: &str = "saved.tfplan";
+
+/// A plan that waits to be applied. Its file is removed when this is dropped.
+#[derive(Debug)]
+#[must_use = "the plan is forgotten when it is dropped"]
+pub struct SavedPlan {
+    /// Its name in the directory of the task.
+    file: &'static str,
+    path: PathBuf,
+    /// The file, while it is not on disk.
+    bytes: Option<SecretSlice<u8>>,
+}
+
+impl Terraform {
+    /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan in addition to its output.
+    ///
+    /// # Cancellation
+    /// Like [`Terraform::plan`].
+    pub async fn save_plan(
+        &self,
+        attempt: &Attempt,
+    ) -> Result<(SavedPlan, PlanOutput), CommandError> {
+        let path = attempt.directory.path().join(FILE);
+        let unwritten = |error| failed(attempt, Step::Plan, error);
+        // Terraform writes into this file, and its mode stays.
+        write_secret(&path, "").map_err(unwritten)?;
+        let plan = SavedPlan {
+            file: FILE,
+            path,
+            bytes: None,
+        };
+        let mut arguments = self.arguments(Step::Plan);
+        arguments.push(format!("-out={FILE}"));
+        let output = self.plan_with(attempt, arguments).await?;
+        make_secret(&plan.path).map_err(unwritten)?;
+        Ok((plan, output))
+    }
+
+    /// Runs `terraform apply` with exactly this plan, which Terraform refuses if the state has changed since
+    /// the plan was made. The plan can be applied again after a failure that has changed nothing.
+    ///
+    /// # Cancellation
+    /// Like [`Terraform::apply`].
+    pub async fn apply_saved(
+        &self,
+        attempt: &Attempt,
+        plan: &SavedPlan,
+    ) -> Result<(), CommandError> {
+        let mut arguments = self.arguments(Step::Apply);
+        arguments.push(plan.file.to_owned());
+        self.apply_with(attempt, arguments).await
+    }
+}
+
+impl SavedPlan {
+    /// Takes the file from the disk; it must be back before the plan is applied.
+    pub fn take_from_disk(&mut self) -> Result<(), FileError> {
+        let bytes = fs::read(&self.path).map_err(FileError::of("read", &self.path))?;
+        remove_if_present(&self.path)?;
+        self.bytes = Some(SecretSlice::from(bytes));
+        Ok(())
+    }
+
+    /// Puts the file back, if it was taken from the disk.
+    pub fn write_back(&mut self) -> Result<(), FileError> {
+        if let Some(bytes) = self.bytes.take() {
+            write_secret(&self.path, bytes.expose_secret())?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SavedPlan {
+    fn drop(&mut self) {
+        if let Err(error) = remove_if_present(&self.path) {
+            tracing::warn!(error = %Chain(&error), "the file of a plan is left behind");
+        }
+    }
+}

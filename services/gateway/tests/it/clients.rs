@@ -1,0 +1,10 @@
+//! Clients that are slow, hostile, many, or use TLS.
+
+mod browsers;
+mod certificates;
+mod crowds;
+mod gone_followers;
+mod hostile;
+mod slow_readers;
+mod strict_follower;
+mod tls;

@@ -1,0 +1,10 @@
+//! Several replicas, their configurations and their database.
+
+mod configurations;
+mod crowded_connection;
+mod database_health;
+mod hiccups;
+mod membership;
+mod modes;
+mod replicas;
+mod restored;

@@ -1,0 +1,10 @@
+//! Workers, their leases, and the runs that wait for them.
+
+mod drains;
+mod lease_proofs;
+mod leases;
+mod registrations;
+mod remote_runs;
+mod settings;
+mod unschedulable;
+mod waits;
