@@ -16,7 +16,6 @@ mod listener;
 mod model;
 mod person;
 mod phase;
-mod rates;
 mod settings;
 mod shared;
 mod upload;

@@ -14,7 +14,6 @@ use super::call::{Answered, Call};
 use super::engine::{self, Children};
 use super::faults::{Fault, HcpRequest};
 use super::model::{Caller, Model};
-use super::rates::RateLimit;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -23,7 +22,6 @@ pub(super) struct Shared {
     changed: watch::Sender<()>,
     pub(super) faults: Mutex<Vec<Fault>>,
     pub(super) requests: Mutex<Vec<HcpRequest>>,
-    pub(super) rate: Mutex<Option<RateLimit>>,
     /// Followed runs.
     runs: Mutex<JoinSet<()>>,
     pub(super) children: Children,
@@ -38,7 +36,6 @@ impl Shared {
             changed: watch::Sender::new(()),
             faults: Mutex::default(),
             requests: Mutex::default(),
-            rate: Mutex::default(),
             runs: Mutex::default(),
             children: Children::default(),
             directory,
