@@ -10,7 +10,7 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 /// Signs certificates.
@@ -113,20 +113,11 @@ impl KeyPairFiles {
     /// A server with this certificate. With `clients`, it demands a certificate that this authority has
     /// signed.
     pub fn acceptor(&self, clients: Option<&Authority>) -> TlsAcceptor {
-        self.acceptor_of(clients, rustls::DEFAULT_VERSIONS)
-    }
-
-    /// A server that speaks these versions of TLS.
-    pub fn acceptor_of(
-        &self,
-        clients: Option<&Authority>,
-        versions: &[&'static SupportedProtocolVersion],
-    ) -> TlsAcceptor {
         let chain = vec![CertificateDer::from_pem_file(&self.cert).expect("it was written")];
         let key = PrivateKeyDer::from_pem_file(&self.key).expect("it was written");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(versions)
+            .with_safe_default_protocol_versions()
             .expect("the provider knows the versions");
         let builder = match clients {
             None => builder.with_no_client_auth(),

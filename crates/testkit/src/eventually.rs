@@ -33,28 +33,3 @@ pub fn eventually<T, E: Display>(
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn the_first_value_is_returned() {
-        let mut tries = 0;
-        let value = eventually(Duration::from_secs(5), async || {
-            tries += 1;
-            if tries < 3 { Err("too early") } else { Ok(7) }
-        });
-        assert_eq!(value.await, 7);
-        assert_eq!(tries, 3);
-    }
-
-    #[tokio::test]
-    #[should_panic(expected = "the well is dry")]
-    async fn the_last_complaint_is_in_the_panic() {
-        eventually(Duration::from_millis(30), async || {
-            Err::<(), _>("the well is dry")
-        })
-        .await;
-    }
-}

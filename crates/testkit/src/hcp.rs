@@ -18,7 +18,6 @@ mod listener;
 mod model;
 mod person;
 mod phase;
-mod rates;
 mod settings;
 mod shared;
 mod upload;

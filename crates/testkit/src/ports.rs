@@ -30,15 +30,3 @@ pub fn free_port() -> u16 {
     }
     panic!("no free port among {COUNT} from {FIRST} on");
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_can_be_bound_and_differ() {
-        let (first, second) = (free_port(), free_port());
-        assert_ne!(first, second);
-        assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, first)).is_ok());
-    }
-}

@@ -301,37 +301,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_may_follow_the_scenario() {
-        let words = ["cts-bench", "fan-out", "--json", "--tasks", "3"];
-        let arguments = Arguments::try_parse_from(words).unwrap();
-        assert!(arguments.general.json);
-        assert!(matches!(
-            arguments.scenario,
-            Scenario::FanOut { tasks: 3, .. }
-        ));
-    }
-
-    #[test]
     fn every_scenario_is_listed_under_its_name() {
         for name in Scenario::names() {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
         assert_eq!(Scenario::names().len(), 18);
-    }
-
-    #[test]
-    fn slots_come_as_a_list() {
-        let words = ["cts-bench", "queue", "--slots", "2,8"];
-        let arguments = Arguments::try_parse_from(words).unwrap();
-        let Scenario::Queue(options) = arguments.scenario else {
-            panic!("another scenario");
-        };
-        assert_eq!(options.slots, [2, 8]);
-    }
-
-    #[test]
-    fn zero_of_anything_is_refused() {
-        assert!(Arguments::try_parse_from(["cts-bench", "fan-out", "--tasks", "0"]).is_err());
     }
 }

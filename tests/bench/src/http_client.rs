@@ -84,19 +84,3 @@ fn content_length(head: &[u8]) -> Result<usize> {
         .context("an answer has no length")?;
     value.trim().parse().context("a length is none")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_head_tells_its_end_and_the_length_of_the_body() {
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Type: x\r\nContent-Length: 3\r\n\r\nabc";
-        let end = end_of_head(answer, 10).unwrap();
-        assert_eq!(&answer[end..], b"abc");
-        assert_eq!(content_length(&answer[..end]).unwrap(), 3);
-        assert!(end_of_head(&answer[..end - 1], 0).is_none());
-        assert!(content_length(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
-        assert!(content_length(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").is_err());
-    }
-}

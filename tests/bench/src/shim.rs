@@ -171,19 +171,3 @@ esac
 "#
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_noted_start_is_read() {
-        let start = Start {
-            at: Moment::from_nanoseconds(12_345),
-            pid: 7,
-            step: "apply".into(),
-        };
-        assert_eq!(Start::parse("12345 7 apply"), Some(start));
-        assert_eq!(Start::parse("half a li"), None);
-    }
-}

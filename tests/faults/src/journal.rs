@@ -191,30 +191,18 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_of_one_that_was_overtaken_is_found() {
-        let text = format!("{ORDERLY}beat 11 900 b 12.05 \n");
-        let found = check(&text);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].rule, Rule::OneApplyAtATime);
-    }
-
-    #[test]
-    fn an_end_of_one_that_was_overtaken_is_found() {
-        let text = "begin 1 1 a 1.00 x\nbegin 2 2 b 1.50 y\nend 1 1 a 2.00 x\nend 2 2 b 3.00 y\n";
-        assert_eq!(check(text).len(), 1);
-    }
-
-    #[test]
-    fn an_earlier_terraform_that_is_alive_is_found() {
-        let text =
-            "begin 1 1 a 1.00 x\noverlap 2 2 b 1.50 1\nbegin 2 2 b 1.50 y\nend 2 2 b 3.00 y\n";
-        assert_eq!(check(text).len(), 1);
-    }
-
-    #[test]
-    fn finds_processes_that_begin_twice() {
-        let text = "begin 1 1 a 1.00 x\nbegin 2 2 b 1.50 y\nbegin 1 1 a 2.00 x\n";
-        assert_eq!(check(text).len(), 1);
+    fn work_of_a_process_that_was_overtaken_is_found() {
+        let both = "begin 1 1 a 1.00 x\nbegin 2 2 b 1.50 y\n";
+        for (case, text) in [
+            ("beat", format!("{ORDERLY}beat 11 900 b 12.05 \n")),
+            ("end", format!("{both}end 1 1 a 2.00 x\nend 2 2 b 3.00 y\n")),
+            ("alive", format!("{both}overlap 2 2 b 1.50 1\n")),
+            ("begins twice", format!("{both}begin 1 1 a 2.00 x\n")),
+        ] {
+            let found = check(&text);
+            assert_eq!(found.len(), 1, "{case}: {found:?}");
+            assert_eq!(found[0].rule, Rule::OneApplyAtATime, "{case}");
+        }
     }
 
     #[test]

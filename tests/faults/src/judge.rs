@@ -76,6 +76,12 @@ fn judge_terraform(
     orphans.forgotten.extend(forgotten);
     // Consul may be away when Terraform wants to write.
     let always_written = suite.scene.backend == Backend::Shared;
+    // A worker applies a run again that the database has forgotten; a server does not.
+    let lost_runs = if suite.plan.setup.is_on_server() {
+        forgotten
+    } else {
+        &[]
+    };
     let violations = &mut suite.report.violations;
     let excused = |sighting: &Sighting| orphans.workers.contains(&sighting.worker);
     violations.extend(sightings::overlaps(seen, excused));
@@ -97,7 +103,7 @@ fn judge_terraform(
                 violations.extend(journal::overlaps(&name, &lines));
                 violations.extend(audit::made_again(audit, &name, &lines, always_written));
                 violations.extend(audit::withdrawn(audit, &name, declared, &lines));
-                violations.extend(audit::applied_inputs(audit, &name, &lines));
+                violations.extend(audit::applied_inputs(audit, &name, &lines, lost_runs));
                 seen.extend(journal::sightings(&name, &lines));
                 let counts = journal::counts(&lines);
                 begun += counts.0;

@@ -2,7 +2,6 @@
 //! store: these tests run once, as one process.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
-pub(crate) mod aliases_and_ports;
 mod conditions;
 mod consul_environment;
 mod datacenters;
@@ -11,7 +10,7 @@ mod foreign_page;
 mod handlers;
 mod hostile;
 mod inherited_variables;
-pub(crate) mod judged_destructions;
+mod judged_destructions;
 mod large_states;
 mod mesh_services;
 mod module_variables;

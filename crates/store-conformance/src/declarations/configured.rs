@@ -116,20 +116,6 @@ pub async fn a_changed_and_deleted_task_stays_away<F: Fixture>() {
     assert_eq!(scene.names().await, ["a"]);
 }
 
-pub async fn a_deletion_that_waits_for_a_run_lasts<F: Fixture>() {
-    let mut scene = Scene::<F>::new(&["a", "b"]).await;
-    let lease = scene.leased("a", "1").await;
-    assert!(!scene.delete("a").await);
-    scene.restart().await;
-    scene.configure(&["a", "b"].map(spec)).await;
-    let stored = scene.there("a").await;
-    assert_eq!(stored.phase, TaskPhase::Deleting);
-    scene.applied(&lease).await;
-    assert_eq!(scene.names().await, ["b"]);
-    scene.configure(&["a", "b"].map(spec)).await;
-    assert_eq!(scene.names().await, ["b"]);
-}
-
 pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
@@ -197,17 +183,6 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
         assert_eq!(scene.run(run).await.status, RunStatus::Succeeded);
         scene.queue("a", "1").await;
     }
-}
-
-pub async fn a_removed_task_goes_when_its_worker_is_lost<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.configure(&[]).await;
-    scene.advance(LEASE);
-    let lost = scene.reap().await;
-    assert_eq!(lost[0].status, RunStatus::Cancelled);
-    assert_eq!(scene.names().await, Vec::<String>::new());
-    assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
 }
 
 pub async fn a_configured_task_takes_over_one_of_the_api<F: Fixture>() {

@@ -109,27 +109,6 @@ pub async fn a_failed_creation_leaves_nothing_but_its_run<F: Fixture>() {
     }
 }
 
-pub async fn an_inspection_leaves_nothing_but_its_plan<F: Fixture>() {
-    for kind in [RunKind::Plan, RunKind::Check] {
-        let scene = Scene::<F>::new(&[]).await;
-        let mut new = scene.new_task("new", Creation::Discard, kind);
-        new.spec.enabled = kind == RunKind::Plan;
-        scene.create(&new).await;
-        let lease = scene.lease_requested(new.run, "1").await;
-        assert!(scene.succeeded(&lease).await.tasks_changed);
-        assert_unseen(&scene, "new").await;
-        assert_eq!(scene.phases().await, []);
-        let plan = scene.run(new.run).await.plan.map(|plan| plan.text);
-        let expected = (kind == RunKind::Plan).then(|| "the plan".to_owned());
-        assert_eq!(plan, expected);
-        scene.drop_draft("new", new.run).await;
-        assert!(scene.find_run(new.run).await.is_some());
-        scene
-            .create(&scene.new_task("new", Creation::Discard, kind))
-            .await;
-    }
-}
-
 async fn assert_being_created<F: Fixture>(scene: &Scene<F>, name: &str, by: RunId) {
     let error = scene.create_error(name).await;
     assert!(
@@ -169,23 +148,6 @@ pub async fn tasks_of_the_api_stand_behind_the_others_in_their_order<F: Fixture>
     scene.created("d").await;
     scene.configure(&[]).await;
     assert_eq!(scene.names().await, ["z", "c", "a", "d"]);
-}
-
-pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
-    let scene = Scene::<F>::new(&[]).await;
-    let run = scene.draft("new", RunKind::Check).await;
-    let nothing = async || {
-        let requests = vec![scene.request("new", "1"), scene.plan_request("new", "1")];
-        for answer in scene.request_all(requests).await {
-            assert_eq!((answer.decision, answer.queued), (None, None));
-        }
-    };
-    nothing().await;
-    let lease = scene.lease_requested(run, "1").await;
-    nothing().await;
-    scene.failed(&lease, "no").await;
-    nothing().await;
-    assert_eq!(scene.acquire().await, None);
 }
 
 pub async fn prune_forgets_old_drafts_and_refused_requests<F: Fixture>() {

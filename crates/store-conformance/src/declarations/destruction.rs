@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::{ATTEMPTS, RunKind, RunStatus};
-use cts_core::{RunId, TaskPhase, TaskSpec};
+use cts_core::{RunId, TaskPhase};
 
 use crate::Fixture;
 use crate::scene::{GROUP, LEASE, Scene, destroyed, in_group, input, spec, task};
@@ -177,38 +177,6 @@ pub async fn a_destruction_outlives_its_workers_and_processes<F: Fixture>() {
     assert_gone(&scene).await;
 }
 
-/// Gives up a destruction; infrastructure that it may have destroyed in part stays as it is then.
-pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
-    for running in [false, true] {
-        for retains in [true, false] {
-            let scene = applied::<F>().await;
-            let run = delete(&scene).await;
-            let lease = if running { scene.acquire().await } else { None };
-            if retains {
-                let gone = scene.delete_as("a", Deletion::Retain).await;
-                assert_eq!(gone, !running);
-            } else {
-                let deleting = scene.reset().await.deleting;
-                assert_eq!(deleting.len(), usize::from(running));
-            }
-            if let Some(lease) = lease {
-                let stored = scene.there("a").await;
-                let state = (stored.phase, stored.destroy_run);
-                assert_eq!(state, (TaskPhase::Deleting, None));
-                let completed = if retains {
-                    scene.failed(&lease, "no").await
-                } else {
-                    scene.destroyed(&lease).await
-                };
-                assert!(completed.tasks_changed && completed.status.is_end());
-            } else if let Some(record) = scene.find_run(run).await {
-                assert_eq!(record.status, RunStatus::Cancelled);
-            }
-            assert_gone(&scene).await;
-        }
-    }
-}
-
 pub async fn a_destruction_goes_on_without_its_declaration<F: Fixture>() {
     for running in [false, true] {
         let mut scene = applied::<F>().await;
@@ -238,26 +206,6 @@ pub async fn a_destruction_goes_on_without_its_declaration<F: Fixture>() {
         let stored = scene.there("a").await;
         assert_eq!(stored.phase, TaskPhase::Ready);
     }
-}
-
-/// A configuration that still has the task changes nothing: it was deleted over the API.
-pub async fn a_takeover_goes_on_with_a_destruction<F: Fixture>() {
-    let (scene, lease) = destroying::<F>().await;
-    scene.lead().await;
-    scene.configure(&[destroyed("a"), spec("b")]).await;
-    let changed = TaskSpec {
-        enabled: false,
-        ..destroyed("a")
-    };
-    let unfinished = scene.configure(&[changed.clone(), spec("b")]).await;
-    assert_eq!(unfinished.postponed, [task("a")]);
-    let stored = scene.there("a").await;
-    assert_eq!(stored.destroy_run, Some(lease.run));
-    scene.destroyed(&lease).await;
-    assert_gone(&scene).await;
-    scene.configure(&[changed.clone(), spec("b")]).await;
-    let stored = scene.there("a").await;
-    assert_eq!((stored.spec, stored.destroy_run), (changed, None));
 }
 
 pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {

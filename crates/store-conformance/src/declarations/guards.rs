@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cts_core::runs::EnqueueDecision::{Block, Enqueue, Keep, Skip, Supersede};
-use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
+use cts_core::runs::EnqueueDecision::{Block, Enqueue, Skip, Supersede};
+use cts_core::runs::{EnqueueDecision, RunKind};
 use cts_core::{
     CompleteInput, Digest, FrozenInput, HealthStatus, Labels, Loss, ServiceInstance, TaskSpec,
     ViewItems, ViewSnapshot,
@@ -11,7 +11,7 @@ use cts_core::{
 
 use crate::Fixture;
 use crate::scene::{Scene, guarded, spec, task};
-use cts_store::{Completed, EnqueueRequest, Enqueued, TaskError};
+use cts_store::{EnqueueRequest, Enqueued, TaskError};
 
 /// A request of a task that may lose half of its instances, with an input of this many instances.
 pub(crate) fn with<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueRequest {
@@ -130,11 +130,6 @@ fn limited() -> TaskSpec {
     limited
 }
 
-async fn let_go<F: Fixture>(scene: &Scene<F>, completed: &Completed) {
-    assert!(completed.tasks_changed, "the leader is to look again");
-    assert_eq!(held(scene).await, []);
-}
-
 pub async fn small_losses_while_applies_fail_are_one_large_one<F: Fixture>() {
     let scene = Scene::<F>::configured(&[limited()]).await;
     apply(&scene, 8).await;
@@ -156,36 +151,6 @@ pub async fn small_losses_while_applies_fail_are_one_large_one<F: Fixture>() {
     assert_eq!(held(&scene).await, [(4, 1)]);
     assert_eq!(scene.acquire().await, None);
     assert_eq!(decide(&scene, 2).await, Enqueue);
-}
-
-pub async fn blocked_task_continues_when_the_run_before_it_has_ended<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[limited()]).await;
-    apply(&scene, 8).await;
-    // The running apply succeeds, and the loss is smaller against its input.
-    assert_eq!(decide(&scene, 5).await, Enqueue);
-    let lease = scene.lease().await;
-    assert_eq!(decide(&scene, 3).await, Block);
-    assert_eq!(held(&scene).await, [(8, 3)]);
-    let applied = scene.applied(&lease).await;
-    let_go(&scene, &applied).await;
-    apply(&scene, 3).await;
-    // The running apply fails, and only the input that was applied before it counts.
-    assert_eq!(decide(&scene, 9).await, Enqueue);
-    let lease = scene.lease().await;
-    assert_eq!(decide(&scene, 3).await, Block);
-    assert_eq!(held(&scene).await, [(9, 3)]);
-    let failed = scene.failed(&lease, "no").await;
-    let_go(&scene, &failed).await;
-    assert_eq!(decide(&scene, 9).await, Keep);
-    scene.advance(crate::scene::seconds(4));
-    let lease = scene.lease().await;
-    // Its worker is lost.
-    assert_eq!(decide(&scene, 3).await, Block);
-    scene.advance(crate::scene::LEASE);
-    scene.reap().await;
-    assert_eq!(held(&scene).await, []);
-    let lost = scene.run(lease.run).await;
-    assert_eq!(lost.status, RunStatus::Queued);
 }
 
 pub async fn a_release_is_for_what_its_caller_has_seen<F: Fixture>() {

@@ -198,7 +198,7 @@ pub async fn a_run_goes_to_a_worker_that_has_its_settings<F: Fixture>() {
     assert_eq!(lease.run, run);
 }
 
-pub async fn a_worker_of_an_earlier_version_gets_what_there_is<F: Fixture>() {
+pub async fn a_worker_that_reports_no_settings_gets_any_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = queue_for(&scene, "a", "1", 2).await;
     assert_eq!(scene.lease().await.run, run);

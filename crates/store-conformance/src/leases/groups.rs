@@ -123,31 +123,6 @@ pub async fn a_newer_input_of_a_run_that_waits_comes_before_runs_that_were_due_a
     assert_eq!(scene.lease().await.task, task("a"));
 }
 
-pub async fn two_remote_runs_of_a_group_do_not_wait_for_each_other<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
-    for name in ["a", "b"] {
-        scene.queue(name, "1").await;
-    }
-    let first = scene.lease().await;
-    let ended = RemoteRun {
-        ended: true,
-        ..remote_run(1)
-    };
-    scene.record_remote(&first, &ended).await;
-    scene.suspend(&first, "a person").await;
-    let second = scene.lease().await;
-    // A scheduler of an earlier version may have leased both.
-    scene.record_remote(&first, &remote_run(2)).await;
-    scene.record_remote(&second, &remote_run(1)).await;
-    for lease in [&first, &second] {
-        assert_eq!(scene.interrupted(lease).await.status, RunStatus::Queued);
-    }
-    let again = scene.lease().await;
-    assert_nothing_is_ready(&scene).await;
-    scene.applied(&again).await;
-    scene.lease().await;
-}
-
 pub async fn a_plan_keeps_no_group<F: Fixture>() {
     let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
     scene.queue_plan("a", "1").await;

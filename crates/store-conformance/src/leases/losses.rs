@@ -68,21 +68,6 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     assert_eq!(scene.queue_depth().await.queued, 1);
 }
 
-pub async fn a_creation_that_loses_its_workers_is_discarded<F: Fixture>() {
-    let scene = Scene::<F>::new(&[]).await;
-    let run = scene.draft("made", RunKind::Apply).await;
-    scene.enqueue_requested(run, "1").await;
-    for _ in 0..3 {
-        scene.advance(scene.next_due().await.expect("there is another attempt"));
-        let lease = scene.lease().await;
-        lose(&scene, &lease).await;
-    }
-    assert_eq!(scene.run(run).await.status, RunStatus::Failed);
-    assert_eq!(scene.phases().await, []);
-    scene.drop_draft("made", run).await;
-    scene.draft("made", RunKind::Check).await;
-}
-
 /// A run is queued by the replica `one`, which leads for a short time.
 async fn led_by_one<F: Fixture>() -> (Scene<F>, LeaderEpoch) {
     let scene = Scene::<F>::unled().await;
@@ -125,31 +110,6 @@ pub async fn leases_that_a_replica_could_renew_count_though_nobody_led<F: Fixtur
     assert_eq!(lost.expect("leases can be taken back").len(), 1);
     let record = scene.run(lease.run).await;
     assert_eq!((record.attempts, record.errors.len()), (1, 1));
-}
-
-/// An input that kills its workers is tried by three of them and then waits, whatever changes elsewhere.
-pub async fn an_input_that_kills_workers_does_not_go_through_the_fleet<F: Fixture>() {
-    let scene = Scene::<F>::new(&["bad", "good"]).await;
-    scene.queue("bad", "kills").await;
-    let mut killed = 0;
-    for round in 0..20 {
-        if round % 2 == 0 {
-            scene.enqueue("good", &format!("{round}")).await;
-        }
-        while let Some(lease) = scene.acquire().await {
-            if lease.task.as_str() == "good" {
-                scene.applied(&lease).await;
-            } else {
-                killed += 1;
-            }
-        }
-        scene.advance(LEASE);
-        scene.reap().await;
-    }
-    // Three attempts, and three more after each slow retry.
-    assert!((6..=12).contains(&killed), "{killed}");
-    assert_eq!(scene.state("good").await.status, TaskStatus::Successful);
-    assert_ne!(scene.state("bad").await.status, TaskStatus::Successful);
 }
 
 /// Lists the lost leases that the store remembers: their holders, and the seconds from the beginning to the

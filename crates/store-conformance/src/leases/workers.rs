@@ -137,7 +137,7 @@ pub async fn an_id_belongs_to_its_first_registration<F: Fixture>() {
     let (own, other) = (Digest::of(b"own"), Digest::of(b"other"));
     let noted = Heartbeat::Noted { drains: false };
     assert_eq!(known(&scene, &worker).await, KnownRegistration::Absent);
-    // An earlier version, and then a registration.
+    // Without a registration, and then with one.
     assert_eq!(beat(&scene, &worker, None).await, noted);
     assert_eq!(known(&scene, &worker).await, KnownRegistration::Unproven);
     for _ in 0..2 {

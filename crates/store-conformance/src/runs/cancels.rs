@@ -288,44 +288,6 @@ pub async fn a_cancelled_run_whose_lease_is_lost_is_not_begun_again<F: Fixture>(
     }
 }
 
-pub async fn a_cancelled_creation_is_discarded<F: Fixture>() {
-    for kind in [RunKind::Check, RunKind::Apply] {
-        for stage in 0..3 {
-            let scene = Scene::<F>::new(&["a"]).await;
-            let run = scene.draft("new", kind).await;
-            if stage > 0 {
-                scene.enqueue_requested(run, "1").await;
-            }
-            let lease = if stage > 1 {
-                scene.acquire().await
-            } else {
-                None
-            };
-            let cancelled = scene.cancel(run, false).await;
-            if let Some(lease) = lease {
-                let ended = scene.interrupted(&lease).await;
-                assert_eq!((ended.status, ended.event), (RunStatus::Cancelled, None));
-                assert!(ended.tasks_changed);
-            } else {
-                assert!(cancelled.tasks_changed);
-                assert_eq!(
-                    (cancelled.status, cancelled.event),
-                    (RunStatus::Cancelled, None)
-                );
-            }
-            if stage == 0 {
-                let request = scene.find_request(run).await.expect("it is refused");
-                let reason = request.refused.expect("it is refused").reason;
-                assert!(reason.starts_with("cancelled"), "{reason}");
-            }
-            assert_eq!(scene.phases().await.len(), 1, "only the other task is seen");
-            assert_eq!(scene.acquire().await, None);
-            let refused = scene.try_cancel(run, false).await;
-            assert!(refused.is_err(), "{refused:?}");
-        }
-    }
-}
-
 /// A scene whose task `a` is being destroyed, and the destroying run; with a lease if it is `running`.
 async fn destroying<F: Fixture>(running: bool) -> (Scene<F>, RunId, Option<Lease>) {
     let scene = Scene::<F>::configured(&[destroyed("a")]).await;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{
-    AttemptEnding, AttemptOutcome, ELSEWHERE_FOR, EarlyFailure, RunKind, RunStatus,
-};
+use cts_core::runs::{AttemptEnding, AttemptOutcome, ELSEWHERE_FOR, EarlyFailure, RunStatus};
 use cts_core::{RunId, WorkerId, WorkerProblem};
 
 use crate::Fixture;
@@ -82,57 +80,6 @@ pub async fn a_second_attempt_of_a_sick_worker_counts<F: Fixture>() {
         scene.advance(seconds(10));
     }
     assert_eq!(scene.run(run).await.status, RunStatus::Failed);
-}
-
-pub async fn sick_workers_give_a_run_back_three_times<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let run = scene.queue("a", "1").await;
-    for (worker, attempts) in [("1", 0), ("2", 0), ("3", 0), ("4", 1)] {
-        let lease = leases(&scene, worker).await;
-        fails(&scene, &lease, EarlyFailure::Machine).await;
-        assert_eq!(counted(&scene, run).await.0, attempts);
-        scene.advance(seconds(10));
-    }
-}
-
-pub async fn a_run_that_fails_early_on_healthy_workers_fails_after_three_attempts<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let workers = ["1", "2", "3"];
-    for worker in workers {
-        scene.heartbeat(&worker_record(worker)).await;
-    }
-    let run = scene.queue("a", "1").await;
-    for worker in workers {
-        let lease = leases(&scene, worker).await;
-        let ended = fails(&scene, &lease, EarlyFailure::Run).await;
-        assert!(!ended.given_back);
-        scene.advance(seconds(10));
-    }
-    let ends = vec![AttemptEnding::Failed; 3];
-    assert_eq!(counted(&scene, run).await, (3, ends));
-    assert_eq!(scene.run(run).await.status, RunStatus::Failed);
-}
-
-pub async fn a_run_that_failed_early_on_a_healthy_worker_is_not_given_back<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let run = scene.queue("a", "1").await;
-    let lease = leases(&scene, "well").await;
-    fails(&scene, &lease, EarlyFailure::Run).await;
-    scene.advance(seconds(10));
-    let lease = leases(&scene, "sick").await;
-    let ended = fails(&scene, &lease, EarlyFailure::Machine).await;
-    assert!(!ended.given_back);
-    assert_eq!(counted(&scene, run).await.0, 2);
-}
-
-pub async fn a_requested_run_of_a_sick_worker_goes_on_elsewhere<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let run = scene.queue_plan("a", "1").await;
-    let lease = leases(&scene, "sick").await;
-    let ended = fails(&scene, &lease, EarlyFailure::Machine).await;
-    assert_eq!(ended.status, RunStatus::Queued);
-    let lease = leases(&scene, "well").await;
-    assert_eq!((lease.run, lease.kind), (run, RunKind::Plan));
 }
 
 pub async fn the_last_worker_waits_two_seconds_for_another_one_that_fits<F: Fixture>() {

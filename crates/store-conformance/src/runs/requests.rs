@@ -4,7 +4,7 @@ use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 
 use crate::Fixture;
 use crate::scene::{Scene, disabled, seconds, task};
-use cts_store::{EnqueueRequest, RunRequest, TaskChange, Unchanged};
+use cts_store::{RunRequest, TaskChange};
 
 pub async fn a_request_is_carried_out_once<F: Fixture>() {
     for kind in RunKind::ENQUEUED {
@@ -67,35 +67,6 @@ pub async fn requests_come_oldest_first<F: Fixture>() {
     scene.refuse(expected[1].run, "no").await;
     let left = [expected[0].run, expected[2].run];
     assert_eq!(scene.open_requests().await, left);
-}
-
-pub async fn a_requested_run_is_made_whatever_is_applied<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    scene.apply("a", "1").await;
-    for kind in RunKind::ENQUEUED {
-        let run = scene.ask("a", kind).await;
-        let request = EnqueueRequest {
-            unchanged: Unchanged::Skip,
-            guarded: None,
-            ..scene.request_of(run, "1").await
-        };
-        let enqueued = scene.request_all(vec![request]).await.remove(0);
-        assert_eq!(enqueued.decision, Some(EnqueueDecision::Enqueue));
-        let lease = scene.lease().await;
-        assert_eq!(lease.run, run);
-        scene.succeeded(&lease).await;
-    }
-    assert_eq!(scene.state("a").await.events.len(), 2);
-}
-
-pub async fn refuses_only_open_requests<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    scene.refuse(scene.run_id(), "no").await;
-    let run = scene.ask("a", RunKind::Plan).await;
-    scene.enqueue_requested(run, "1").await;
-    scene.refuse(run, "too late").await;
-    assert_eq!(scene.find_request(run).await, None);
-    assert_eq!(scene.lease().await.run, run);
 }
 
 pub async fn a_task_is_enabled_and_run_by_one_change<F: Fixture>() {

@@ -1,8 +1,6 @@
 //! A requested run swallows no change: when it fails, an ordinary run follows for the change that it stood
 //! for.
 
-use std::time::Duration;
-
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 
 use crate::Fixture;
@@ -81,42 +79,6 @@ pub async fn a_change_back_to_what_was_tried_is_not_lost<F: Fixture>() {
     has_an_ordinary_run(&scene, &failed, "1").await;
 }
 
-/// The input of the requested run was applied, so no change is lost; but it no longer counts as applied. The
-/// attempts that an input had before a change do not count as attempts after it.
-pub async fn a_requested_run_of_an_earlier_input_leaves_the_change<F: Fixture>() {
-    for is_running in [false, true] {
-        let scene = scene::<F>(false).await;
-        scene.apply("a", "1").await;
-        scene.queue("a", "2").await;
-        let change = if is_running {
-            Some(scene.lease().await)
-        } else {
-            None
-        };
-        let run = scene.ask("a", RunKind::Apply).await;
-        scene.enqueue_requested(run, "1").await;
-        if let Some(change) = change {
-            scene.failed(&change, "no").await;
-        }
-        let failed = scene.failed(&scene.lease().await, "no").await;
-        has_an_ordinary_run(&scene, &failed, "1").await;
-    }
-}
-
-pub async fn a_requested_run_of_what_is_applied_fails_like_any_other<F: Fixture>() {
-    for retry_failed in [false, true] {
-        let scene = scene::<F>(retry_failed).await;
-        scene.apply("a", "1").await;
-        let lease = requested(&scene, "1").await;
-        let failed = scene.failed(&lease, "no").await;
-        assert_eq!(failed.next_due, retry_failed.then_some(seconds(60)));
-        // The next trigger runs the task in either case.
-        scene.advance(seconds(60));
-        scene.enqueue("a", "1").await;
-        assert_eq!(scene.lease().await.input, input("1").hash);
-    }
-}
-
 pub async fn a_requested_run_whose_worker_is_lost_leaves_the_change<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.queue("a", "1").await;
@@ -153,45 +115,6 @@ pub async fn releasing_everything_leaves_the_change_of_a_requested_run<F: Fixtur
             scene.advance(failed.next_due.unwrap_or_default());
         }
     }
-}
-
-pub async fn a_requested_run_of_a_disabled_task_leaves_nothing<F: Fixture>() {
-    let scene = scene::<F>(true).await;
-    scene.queue("a", "1").await;
-    scene.enable("a", false).await;
-    let lease = requested(&scene, "1").await;
-    let failed = scene.failed(&lease, "no").await;
-    assert_eq!(failed.next_due, None);
-    let cut_off = requested(&scene, "1").await;
-    scene.release_all().await;
-    assert_eq!(scene.run(cut_off.run).await.status, RunStatus::Cancelled);
-    assert_eq!(scene.acquire().await, None);
-}
-
-/// The requested run was withdrawn when the task was disabled while it ran, so no ordinary run follows it
-/// when the task is enabled again.
-pub async fn a_task_that_is_enabled_again_meanwhile_has_its_run<F: Fixture>() {
-    let scene = scene::<F>(false).await;
-    scene.queue("a", "1").await;
-    let lease = requested(&scene, "1").await;
-    scene.enable("a", false).await;
-    scene.enable("a", true).await;
-    let queued = scene.queue("a", "1").await;
-    let failed = scene.failed(&lease, "no").await;
-    assert_eq!(failed.next_due, Some(Duration::ZERO));
-    let lease = scene.lease().await;
-    assert_eq!((lease.run, lease.attempt), (queued, 1));
-    let failed = scene.failed(&lease, "no").await;
-    assert_eq!(failed.next_due, Some(seconds(1)), "an ordinary run");
-}
-
-pub async fn a_deletion_leaves_nothing_of_a_requested_run<F: Fixture>() {
-    let scene = scene::<F>(true).await;
-    scene.queue("a", "1").await;
-    let lease = requested(&scene, "1").await;
-    assert!(!scene.delete("a").await);
-    assert_eq!(scene.failed(&lease, "no").await.next_due, None);
-    assert_eq!(scene.names().await, Vec::<String>::new());
 }
 
 pub async fn a_replaced_run_keeps_its_place<F: Fixture>() {

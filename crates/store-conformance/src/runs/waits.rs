@@ -1,7 +1,7 @@
 //! Runs that wait for something outside of cts before they apply.
 
 use cts_core::TaskStatus;
-use cts_core::runs::{EnqueueDecision, Resumed, RunKind, RunStatus, WaitEnd};
+use cts_core::runs::{EnqueueDecision, Resumed, RunStatus, WaitEnd};
 
 use crate::Fixture;
 use crate::scene::{Scene, grouped, seconds};
@@ -91,53 +91,6 @@ pub async fn disabling_a_task_ends_its_wait_for_good<F: Fixture>() {
     assert_eq!(scene.next_due().await, None);
     // The input was not applied, so the next request for it queues a run.
     scene.leased("a", "1").await;
-}
-
-pub async fn a_check_and_a_plan_interrupt_a_wait_which_goes_on_afterwards<F: Fixture>() {
-    for kind in [RunKind::Check, RunKind::Plan] {
-        let scene = Scene::<F>::new(&["a"]).await;
-        let lease = scene.waiting("a", "1").await;
-        let look = scene.run_id();
-        let request = TaskChange {
-            request: Some((look, kind)),
-            idle_only: true,
-            ..TaskChange::default()
-        };
-        let accepted = scene.change("a", request).await;
-        accepted.expect("a run that waits does not make its task busy");
-        assert_eq!(scene.wait_end(&lease).await, None, "it is not queued yet");
-        scene.enqueue_requested(look, "1").await;
-        assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::CheckQueued));
-        scene.advance(seconds(1));
-        let ended = scene.interrupted(&lease).await;
-        assert_eq!(ended.status, RunStatus::Queued);
-        let looking = scene.lease().await;
-        assert_eq!((looking.run, looking.kind), (look, kind));
-        if kind == RunKind::Plan {
-            scene.planned(&looking, "1 to add").await;
-        } else {
-            scene.checked(&looking).await;
-        }
-        let again = scene.lease().await;
-        assert_eq!((again.run, again.attempt), (lease.run, 1));
-    }
-}
-
-pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    for _ in 0..5 {
-        let lease = match scene.acquire().await {
-            Some(lease) => lease,
-            None => scene.leased("a", "1").await,
-        };
-        assert_eq!(lease.attempt, 1);
-        scene.suspend(&lease, REASON).await;
-        let record = scene.run(lease.run).await;
-        assert_eq!(record.waiting_for.as_deref(), Some(REASON));
-        let ended = scene.interrupted(&lease).await;
-        assert_eq!(ended.status, RunStatus::Queued);
-        assert_eq!(scene.run(lease.run).await.waiting_for, None);
-    }
 }
 
 pub async fn waiting_run_leaves_its_group_to_other_tasks<F: Fixture>() {

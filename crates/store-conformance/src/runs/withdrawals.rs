@@ -9,7 +9,6 @@ use cts_core::{Digest, TaskSpec};
 use crate::Fixture;
 use crate::configurations::configuration;
 use crate::scene::{LEASE, Scene, disabled, member, other, seconds, spec, task, withdrawn};
-use cts_store::TaskChange;
 use cts_store::configured::RECONFIGURED;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -61,25 +60,6 @@ pub async fn a_file_withdraws_what_is_queued_of_what_it_declares_otherwise<F: Fi
     assert!(scene.next_due().await.is_some_and(|due| due < seconds(60)));
 }
 
-pub async fn task_disabled_by_a_file_can_be_enabled_over_the_api<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.failed(&lease, "no").await;
-    assert_eq!(scene.run(lease.run).await.status, RunStatus::Queued);
-    scene.configure(&[disabled("a")]).await;
-    assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
-    let change = TaskChange {
-        enabled: Some(true),
-        idle_only: true,
-        ..TaskChange::default()
-    };
-    let enabled = scene.change("a", change).await;
-    assert!(enabled.is_ok_and(|task| task.spec.enabled));
-    scene.advance(HOUR);
-    assert_eq!(scene.acquire().await, None, "nothing old is applied");
-    scene.apply("a", "2").await;
-}
-
 pub async fn run_is_not_tried_again_after_a_file_changes_its_task<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let mut declared = spec("a");
@@ -110,19 +90,6 @@ pub async fn run_is_not_tried_again_after_a_file_changes_its_task<F: Fixture>() 
     turn().await;
     scene.applied(&lease).await;
     assert_eq!(scene.next_due().await, None);
-}
-
-/// The run was withdrawn, so it is not the one that the present declaration waits for.
-pub async fn a_declaration_that_comes_back_is_applied<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.configure(&[other("a")]).await;
-    scene.configure(&[spec("a")]).await;
-    let queued = scene.queue("a", "1").await;
-    scene.failed(&lease, "no").await;
-    let again = scene.lease().await;
-    assert_eq!(again.run, queued);
-    scene.applied(&again).await;
 }
 
 pub async fn a_file_refuses_what_was_asked_of_the_declaration_before<F: Fixture>() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::callers::{AuditAction, AuditOutcome, AuditRecord, Caller, CallerKind, Role};
 use cts_core::runs::RunKind;
-use cts_core::{Creation, WorkerId};
+use cts_core::{Creation, RunId, WorkerId};
 
 use crate::Fixture;
 use crate::scene::{Scene, destroyed, seconds, spec, task};
@@ -40,6 +40,19 @@ pub(crate) fn token(name: &str, life: Option<Duration>) -> NewStoredToken {
         created_by: "local \"root\"".to_owned(),
         life,
     }
+}
+
+/// Requests an apply of the task `a`, with this record of the call.
+pub(super) async fn ask_recorded<F: Fixture>(scene: &Scene<F>, record: AuditRecord) -> RunId {
+    let run = scene.run_id();
+    let change = TaskChange {
+        request: Some((run, RunKind::Apply)),
+        ..TaskChange::default()
+    };
+    let recording = scene.store().recording(record);
+    let changed = recording.change_task(&task("a"), &change).await;
+    changed.expect("the task is there");
+    run
 }
 
 async fn records<F: Fixture>(scene: &Scene<F>) -> Vec<StoredRecord> {
@@ -127,14 +140,7 @@ pub async fn runs_and_events_name_who_asked_for_them<F: Fixture>() {
     let scene = Scene::<F>::configured(&[destroyed("a"), spec("b")]).await;
     let record = call(AuditAction::UpdateTask, "a");
     let by = Some(record.caller.to_string());
-    let recording = scene.store().recording(record);
-    let run = scene.run_id();
-    let change = TaskChange {
-        request: Some((run, RunKind::Apply)),
-        ..TaskChange::default()
-    };
-    let changed = recording.change_task(&task("a"), &change).await;
-    changed.expect("the task is there");
+    let run = ask_recorded(&scene, record.clone()).await;
     let request = scene.find_request(run).await.expect("it is requested");
     assert_eq!(request.requested_by, by);
     let lease = scene.lease_requested(run, "1").await;
@@ -145,13 +151,7 @@ pub async fn runs_and_events_name_who_asked_for_them<F: Fixture>() {
     // A change of data has no caller, also if a requested run failed before.
     scene.apply("a", "2").await;
     assert_eq!(scene.state("a").await.events[0].requested_by, None);
-    let failing = scene.run_id();
-    let change = TaskChange {
-        request: Some((failing, RunKind::Apply)),
-        ..TaskChange::default()
-    };
-    let changed = recording.change_task(&task("a"), &change).await;
-    changed.expect("the task is there");
+    let failing = ask_recorded(&scene, record).await;
     let lease = scene.lease_requested(failing, "3").await;
     scene.failed(&lease, "no").await;
     assert_eq!(scene.state("a").await.events[0].requested_by, by);

@@ -1,11 +1,11 @@
 //! Behaviours of ticks of schedules that find nothing new.
 
-use cts_core::TaskStatus::{Errored, Successful};
+use cts_core::TaskStatus::Successful;
 use cts_core::runs::EnqueueDecision;
 use cts_core::{Event, RunId};
 
 use crate::Fixture;
-use crate::scene::{Scene, seconds, spec, unretried};
+use crate::scene::{Scene, seconds, spec};
 use cts_store::EnqueueRequest;
 
 async fn events<F: Fixture>(scene: &Scene<F>, name: &str) -> Vec<Event> {
@@ -59,20 +59,6 @@ pub async fn a_tick_that_runs_something_or_comes_while_it_runs_is_no_event<F: Fi
     let ticked = scene.tick("a", "1").await;
     assert_eq!(ticked.decision, Some(EnqueueDecision::Enqueue));
     assert_eq!(shown(&scene, "a").await, [Some(lease.run)]);
-}
-
-pub async fn a_tick_after_a_failed_apply_is_no_success<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[unretried("a")]).await;
-    let applied = scene.apply("a", "1").await;
-    let lease = scene.leased("a", "2").await;
-    let failed = lease.run;
-    scene.fail_thrice(lease).await;
-    for text in ["1", "2"] {
-        let ticked = scene.tick("a", text).await;
-        assert!(ticked.queued.is_some(), "{text} is applied again");
-    }
-    assert_eq!(shown(&scene, "a").await, [Some(failed), Some(applied)]);
-    assert_eq!(scene.state("a").await.status, Errored);
 }
 
 pub async fn the_newest_five_of_runs_and_ticks_are_shown_in_their_order<F: Fixture>() {

@@ -2,13 +2,13 @@
 
 use chrono::DateTime;
 use cts_core::callers::{AuditAction, AuditRecord};
-use cts_core::runs::{EnqueueDecision, RunKind};
+use cts_core::runs::EnqueueDecision;
 use cts_core::{RunTrace, SpanId, TraceContext, TraceId};
-use cts_store::{EnqueueRequest, TaskChange};
+use cts_store::EnqueueRequest;
 
 use crate::Fixture;
-use crate::access_store::call;
-use crate::scene::{Scene, task};
+use crate::access_store::{ask_recorded, call};
+use crate::scene::Scene;
 
 fn span(number: u64) -> TraceContext {
     TraceContext {
@@ -55,17 +55,11 @@ pub async fn a_run_keeps_its_trace_and_links_those_that_are_merged<F: Fixture>()
 pub async fn a_requested_run_has_the_trace_of_its_request<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let trace = Some(led_by(1));
-    let recording = scene.store().recording(AuditRecord {
+    let record = AuditRecord {
         trace: trace.clone(),
         ..call(AuditAction::UpdateTask, "a")
-    });
-    let run = scene.run_id();
-    let change = TaskChange {
-        request: Some((run, RunKind::Apply)),
-        ..TaskChange::default()
     };
-    let changed = recording.change_task(&task("a"), &change).await;
-    changed.expect("the task is there");
+    let run = ask_recorded(&scene, record).await;
     let lease = scene.lease_requested(run, "1").await;
     assert_eq!(lease.trace, trace);
     scene.applied(&lease).await;

@@ -10,9 +10,9 @@ use cts_core::state::StateRecord;
 use cts_core::{
     Digest, EventId, FrozenInput, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskTimeouts, WorkerId,
 };
-use cts_store::{Claim, Completion, EnqueueRequest, ExpiredLeases, Lease, TaskChange, Unchanged};
+use cts_store::{Claim, Completion, EnqueueRequest, ExpiredLeases, Lease, TaskChange};
 use cts_store_conformance::model::Model;
-use cts_store_conformance::{claim, spec, task};
+use cts_store_conformance::{claim, enqueue_request, spec, task};
 use uuid::Uuid;
 
 pub(crate) use self::statement::{Answer, Ask, Word};
@@ -156,17 +156,9 @@ impl Database {
             changed.expect("a run of a task that is there can be requested");
         }
         let request = EnqueueRequest {
-            task: name.clone(),
             input: self.inputs[usize::from(input)].clone(),
-            run,
             kind,
-            unchanged: Unchanged::AsTaskSays,
-            guarded: None,
-            tick: None,
-            check_key: None,
-            trace: None,
-            cause: None,
-            fails: None,
+            ..enqueue_request(name.as_str(), "", run)
         };
         self.model.enqueue(&request);
         self.forget_failures(task);

@@ -123,25 +123,6 @@ async fn a_module_without_services_is_named() {
 }
 
 #[tokio::test]
-async fn a_missing_module_fails_at_init() {
-    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    sandbox.definition.module_source = "./nowhere".into();
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    let error = sandbox
-        .terraform
-        .prepare(&attempt, &root)
-        .await
-        .unwrap_err();
-    let text = error.to_string();
-    assert!(
-        text.starts_with("error tf-init for 'edge': exit status 1\n"),
-        "{text}"
-    );
-    assert!(text.contains("nowhere"), "{text}");
-}
-
-#[tokio::test]
 async fn an_apply_that_asks_for_init_gets_it_next_time() {
     let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
     let root = sandbox.write(Vec::new());

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::runs::{ResourceCounts, RunDetails, RunKind, Severity};
-use cts_terraform::{Attempt, CommandFailure, OutputLine, OutputSink, Report};
+use cts_terraform::{Attempt, OutputLine, OutputSink, Report};
 use cts_testkit::assert_contains;
 
 use crate::fixture::Sandbox;
@@ -197,31 +197,4 @@ async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
     // Terraform's lines about attributes still reach the output.
     let output = output.0.lock().unwrap().join("\n");
     assert_contains(&output, ["+ resource \"terraform_data\" \"good\""]);
-}
-
-#[tokio::test]
-async fn a_module_that_is_not_valid_is_a_diagnostic_with_its_place() {
-    let sandbox = Sandbox::new(
-        "variable \"services\" {\n  type = any\n}\n\noutput \"x\" {\n  value = nope.x\n}\n",
-    )
-    .await;
-    let (attempt, report, _) = watched(&sandbox);
-    let root = sandbox.write(Vec::new());
-    let error = sandbox
-        .terraform
-        .prepare(&attempt, &root)
-        .await
-        .unwrap_err();
-    let CommandFailure::Invalid { diagnostics } = &error.failure else {
-        panic!("{error}");
-    };
-    report.read_errors(diagnostics);
-    let details = report.details(RunKind::Apply);
-    assert_eq!(details.summary.resources, None, "it came to no apply");
-    let [found] = details.findings.diagnostics.as_slice() else {
-        panic!("{details:#?}");
-    };
-    assert_eq!(found.summary, "Reference to undeclared resource");
-    assert_eq!(found.line, Some(6));
-    assert!(found.snippet.contains("value = nope.x"), "{found:?}");
 }

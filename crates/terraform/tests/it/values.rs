@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use cts_core::{Condition, Labels, ServiceInstance, ServicePort};
+use cts_core::{Condition, Labels, ServiceInstance};
 use serde_json::{Value, json};
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, kept_services};
@@ -118,46 +118,6 @@ fn as_module_sees(instance: &ServiceInstance, meta: &BTreeMap<String, String>) -
     let mut value = serde_json::to_value(instance).unwrap();
     value["cts_user_defined_meta"] = json!(meta);
     value
-}
-
-/// A module that cannot be called without the attribute.
-const DECLARES_PORTS: &str = r#"
-variable "services" {
-  type = map(object({
-    id    = string
-    ports = list(object({ name = string, port = number }))
-  }))
-}
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
-
-#[tokio::test]
-async fn named_ports_arrive_in_a_module_that_declares_them() {
-    let mut sandbox = Sandbox::new(DECLARES_PORTS).await;
-    sandbox.module.takes_ports = true;
-    let port = |name: &str, port, default| ServicePort {
-        name: name.to_owned(),
-        port,
-        default,
-    };
-    let named = ServiceInstance {
-        ports: vec![port("admin ${x}", 81, false), port("http", 80, true)],
-        ..instance("named", "x")
-    };
-    let plain = instance("plain", "x");
-    let (attempt, _lines) = sandbox.prepared(vec![named, plain]).await;
-    sandbox.terraform.apply(&attempt).await.unwrap();
-    let kept = kept_services(&sandbox.state());
-    let ports = json!([{"name": "admin ${x}", "port": 81}, {"name": "http", "port": 80}]);
-    assert_eq!(
-        kept,
-        json!({
-            "named.node.dc1": {"id": "named", "ports": ports},
-            "plain.node.dc1": {"id": "plain", "ports": []},
-        })
-    );
 }
 
 #[tokio::test]

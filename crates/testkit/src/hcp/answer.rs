@@ -6,7 +6,6 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
 use super::call::{RefusedCall, Reply};
-use super::rates::Allowance;
 
 pub(super) const JSON_API: &str = "application/vnd.api+json";
 
@@ -36,18 +35,6 @@ pub(super) fn reply(reply: &Reply) -> Response<Body> {
 
 pub(super) fn refusal(refusal: &RefusedCall) -> Response<Body> {
     bytes(refusal.status, JSON_API, refusal.document().to_string())
-}
-
-pub(super) fn limited(mut response: Response<Body>, allowance: &Allowance) -> Response<Body> {
-    let reset = format!("{:.3}", allowance.reset.as_secs_f64());
-    let headers = [
-        ("x-ratelimit-limit", allowance.limit.to_string()),
-        ("x-ratelimit-reset", reset),
-    ];
-    for (name, value) in headers {
-        set(&mut response, HeaderName::from_static(name), &value);
-    }
-    response
 }
 
 fn set(response: &mut Response<Body>, name: HeaderName, value: &str) {

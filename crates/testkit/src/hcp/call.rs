@@ -94,11 +94,6 @@ impl RefusedCall {
         refusal
     }
 
-    pub(super) fn too_many_requests() -> Self {
-        let detail = "You have exceeded the API's rate limit.";
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "too many requests", detail)
-    }
-
     pub(super) fn media_type() -> Self {
         let detail = "The request body must be application/vnd.api+json.";
         Self::new(

@@ -1,10 +1,7 @@
 //! How a test slows, breaks and bounds a server.
 
-use std::time::Duration;
-
 use super::call::identifier;
 use super::model::{AgentPool, Policy};
-use super::rates::RateLimit;
 use super::{Fault, HcpServer, Phase, api};
 
 impl HcpServer {
@@ -56,12 +53,6 @@ impl HcpServer {
     /// Forgets all faults.
     pub fn clear_faults(&self) {
         self.shared.faults.lock().clear();
-    }
-
-    /// Allows so many requests of each user in each second; all others get 429. `None` is no limit.
-    pub fn limit_requests(&self, each_second: Option<u32>) {
-        let limit = each_second.map(|limit| RateLimit::new(limit, Duration::from_secs(1)));
-        *self.shared.rate.lock() = limit;
     }
 
     /// Adds a pool with so many agents and returns its identifier.

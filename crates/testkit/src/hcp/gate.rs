@@ -94,15 +94,6 @@ fn api(shared: &Arc<Shared>, incoming: &Incoming, path: &str) -> Response<Body> 
     let Some(caller) = caller else {
         return answer::refusal(&RefusedCall::unauthorized());
     };
-    let counted = shared
-        .rate
-        .lock()
-        .as_mut()
-        .map(|rate| rate.count(&caller.name));
-    if let Some(allowance) = counted.filter(|allowance| allowance.exceeded) {
-        let refusal = answer::refusal(&RefusedCall::too_many_requests());
-        return answer::limited(refusal, &allowance);
-    }
     let answered = readable(incoming).and_then(|()| {
         let method = incoming.parts.method.clone();
         shared.call(method, path, &incoming.query(), &incoming.body, &caller)

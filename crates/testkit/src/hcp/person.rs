@@ -63,12 +63,6 @@ impl HcpServer {
         self.change_workspace(workspace, |workspace| workspace.tags.insert(tag));
     }
 
-    /// Connects a workspace with a repository.
-    pub fn connect_repository(&self, workspace: &str, repository: &str) {
-        let repository = json!({"identifier": repository, "branch": "main"});
-        self.update_workspace(workspace, json!({"vcs-repo": repository}));
-    }
-
     /// Sets a variable of a workspace, new or known: its attributes besides the key.
     pub fn set_variable(&self, workspace: &str, key: &str, mut attributes: Value) {
         attributes["key"] = json!(key);

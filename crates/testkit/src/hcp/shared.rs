@@ -16,7 +16,6 @@ use super::caller::Caller;
 use super::engine::Children;
 use super::faults::{Fault, HcpRequest};
 use super::model::Model;
-use super::rates::RateLimit;
 
 /// Follows a run until it ends.
 type Follow = fn(Arc<Shared>, String) -> Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -28,7 +27,6 @@ pub(super) struct Shared {
     changed: watch::Sender<()>,
     pub(super) faults: Mutex<Vec<Fault>>,
     pub(super) requests: Mutex<Vec<HcpRequest>>,
-    pub(super) rate: Mutex<Option<RateLimit>>,
     follow: Follow,
     /// Followed runs.
     runs: Mutex<JoinSet<()>>,
@@ -44,7 +42,6 @@ impl Shared {
             changed: watch::Sender::new(()),
             faults: Mutex::default(),
             requests: Mutex::default(),
-            rate: Mutex::default(),
             follow,
             runs: Mutex::default(),
             children: Children::default(),

@@ -7,8 +7,9 @@ use cts_testkit::hcp::{HcpAccess, HcpApi, HcpSettings};
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::client::{JSON_API, filled};
 use crate::table::{Row, difference, rows};
+
+const JSON_API: &str = "application/vnd.api+json";
 
 /// Requests that leave nothing behind.
 const ROWS: &str = r#"
@@ -18,6 +19,9 @@ POST /organizations/{org}/workspaces workspaces {"name": "{name}", "auto-apply":
   "attributes": {"name": "{name}", "auto-apply": false, "execution-mode": "remote", "locked": false, "vcs-repo": null,
   "tag-names": [], "permissions": {"can-queue-run": true, "can-update-variable": true}}}} as ws
 POST /organizations/{org}/workspaces workspaces {"name": "{name}"} -> 422
+POST /organizations/{org}/workspaces workspaces {"name": "a b"} -> 422
+POST /organizations/{org}/workspaces workspaces {} -> 422
+PATCH /workspaces/{ws} workspaces {"execution-mode": "agent"} -> 422
 GET /organizations/{org}/workspaces/{name} -> 200 {"data": {"id": "{ws}"}}
 PATCH /workspaces/{ws} workspaces {"description": "a test of cts"} -> 200 attributes {"description": "a test of cts"}
 POST /workspaces/{ws}/relationships/tags {"data": [{"type": "tags", "attributes": {"name": "source:cts"}}]} -> 204
@@ -27,6 +31,9 @@ POST /workspaces/{ws}/vars vars {"key": "services", "value": "{}", "category": "
 POST /workspaces/{ws}/vars vars {"key": "services", "value": "{}", "category": "terraform"} -> 422
 POST /workspaces/{ws}/vars vars {"key": "token", "value": "t", "category": "env", "sensitive": true} -> 201
   attributes {"value": null, "sensitive": true} as secret
+POST /workspaces/{ws}/vars vars {"key": "k", "value": "v"} -> 422
+PATCH /workspaces/{ws}/vars/{secret} vars {"sensitive": false} -> 422
+PATCH /workspaces/{ws}/vars/{secret} vars {"key": "other"} -> 422
 PATCH /workspaces/{ws}/vars/{var} vars {"value": "{a = 1}"} -> 200 attributes {"value": "{a = 1}"}
 DELETE /workspaces/{ws}/vars/{var} -> 204
 POST /workspaces/{ws}/actions/lock {"reason": "a test"} -> 200 attributes {"locked": true}
@@ -41,6 +48,13 @@ GET /workspaces/{ws}/runs -> 200 {"data": []}
 GET /runs/run-0000000000000000 -> 404
 POST /workspaces/{ws}/actions/safe-delete -> 204
 GET /workspaces/{ws} -> 404"#;
+
+/// The text with kept identifiers in place of their names.
+fn filled(kept: &BTreeMap<String, String>, text: &str) -> String {
+    let fill =
+        |text: String, (name, id): (&String, &String)| text.replace(&format!("{{{name}}}"), id);
+    kept.iter().fold(text.to_owned(), fill)
+}
 
 /// Sends the rows and returns a line for each answer that is not as expected.
 async fn differences(access: &HcpAccess, name: &str) -> Vec<String> {

@@ -18,8 +18,7 @@ pub(crate) struct Row {
 /// Rows of the form `METHOD PATH BODY -> STATUS ANSWER as NAME`, of which body, answer and name may be missing. A line that
 /// begins with a space goes on with the row. `{NAME}` in a path or a text stands for a kept identifier.
 ///
-/// A body is JSON, or a type with attributes: `vars {"key": "k"}`. The type `run` adds the relationships to `{ws}` and
-/// `{cv}`. An answer is JSON, `attributes {…}`, `error TITLE` or `invalid ATTRIBUTE`.
+/// A body is JSON, or a type with attributes: `vars {"key": "k"}`. An answer is JSON or `attributes {…}`.
 pub(crate) fn rows(text: &str) -> Vec<Row> {
     let joined = text.trim().replace("\n ", " ");
     joined.lines().map(row).collect()
@@ -50,7 +49,6 @@ fn json_of(text: &str) -> Value {
 fn body(text: &str) -> Value {
     match text.split_once(' ') {
         _ if text.is_empty() => Value::Null,
-        Some(("run", attributes)) => run(json_of(attributes)),
         Some((kind, attributes)) if !kind.starts_with('{') => document(kind, json_of(attributes)),
         _ => json_of(text),
     }
@@ -60,30 +58,14 @@ fn expected_answer(text: &str) -> Value {
     match text.split_once(' ') {
         _ if text.is_empty() => Value::Null,
         Some(("attributes", attributes)) => json!({"data": {"attributes": json_of(attributes)}}),
-        Some(("error", title)) => json!({"errors": [{"title": title}]}),
-        Some(("invalid", attribute)) => {
-            let pointer = format!("/data/attributes/{attribute}");
-            let error = json!({"status": "422", "title": "invalid attribute", "source": {"pointer": pointer}});
-            json!({"errors": [error]})
-        }
         _ => json_of(text),
     }
 }
 
 /// A document to send.
-pub(crate) fn document(kind: &str, attributes: Value) -> Value {
+fn document(kind: &str, attributes: Value) -> Value {
     let data = Value::from_iter([("type", Value::from(kind)), ("attributes", attributes)]);
     Value::from_iter([("data", data)])
-}
-
-/// A run of the workspace `{ws}` with `{cv}`.
-pub(crate) fn run(attributes: Value) -> Value {
-    let mut run = document("runs", attributes);
-    run["data"]["relationships"] = json!({
-        "workspace": {"data": {"type": "workspaces", "id": "{ws}"}},
-        "configuration-version": {"data": {"type": "configuration-versions", "id": "{cv}"}},
-    });
-    run
 }
 
 /// First member of `expected` that `found` does not have like that.

@@ -131,15 +131,3 @@ async fn a_replacement_leaves_what_a_deletion_does_unless_it_says() {
     };
     assert_eq!(end(retained).await, OnDelete::Unspecified);
 }
-
-/// To a scheduler of an earlier version it is a check.
-#[tokio::test]
-async fn check_is_no_plan_of_a_destruction() {
-    let setup = stage().await;
-    let (answer, ()) = tokio::join!(
-        plan(&setup, "a"),
-        setup.does(RunKind::DestroyPlan, checked()),
-    );
-    let refusal = answer.unwrap_err();
-    assert_eq!(refused(&refusal), (Code::FailedPrecondition, "run_failed"));
-}

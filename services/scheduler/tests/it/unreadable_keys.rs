@@ -1,18 +1,13 @@
 //! Keys whose values cannot be passed on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use cts_core::runs::RunKind;
 use cts_core::{Condition, ConsulKvCondition, Item, KeyValue, KvQuery, TaskSpec};
 use cts_proto::run::v1 as run;
-use cts_proto::task::v1 as proto;
-use cts_proto::task::v1::{ObstacleKind, RunMode};
+use cts_proto::task::v1::ObstacleKind;
 use cts_scheduler::{Mode, Options};
 use cts_store::Store;
-use tonic::Code;
 
-use crate::calls::{checked, failed, on_services, refused};
 use crate::faulty_store::Fault;
 use crate::setup::{Setup, member, store_in, task};
 
@@ -120,105 +115,6 @@ async fn unreadable_key_keeps_its_value_and_readable_keys_go_on() {
     setup.nothing_runs().await;
     setup.shows(&[("a/1", Some("3"))]);
     setup.applies(&[("a/1", "3")]).await;
-}
-
-/// The run in progress has another value of the key than the run before.
-#[tokio::test]
-async fn the_value_of_a_run_that_is_under_way_stays_if_it_succeeds() {
-    let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
-    setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
-    setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
-    for (round, succeeds) in [("2", true), ("3", false)] {
-        setup.shows(&[("a/1", Some("1")), ("a/odd", Some(round))]);
-        let lease = setup.begins(&[("a/1", "1"), ("a/odd", round)]).await;
-        setup.shows(&[("a/1", Some(round)), ("a/odd", None)]);
-        let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
-        assert!(told.contains("\"a/odd\""), "{told}");
-        if succeeds {
-            setup.applied(&lease).await;
-            setup.applies(&[("a/1", round), ("a/odd", round)]).await;
-            setup.shows(&[("a/1", Some("1")), ("a/odd", Some(round))]);
-            setup.applies(&[("a/1", "1"), ("a/odd", round)]).await;
-        } else {
-            setup.complete(&lease, failed("broken")).await.unwrap();
-            setup
-                .until(async |setup| {
-                    let lease = setup.acquire(Duration::from_secs(5)).await?;
-                    let keys = setup.keys_of(&lease).await;
-                    let applied = keys[1].1 == "2";
-                    if applied {
-                        setup.applied(&lease).await;
-                    } else {
-                        setup.complete(&lease, failed("broken")).await.unwrap();
-                    }
-                    applied.then_some(())
-                })
-                .await;
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_creation_names_the_key_that_it_lacks() {
-    let setup = Setup::new(Vec::new(), Duration::from_mins(1)).await;
-    setup.shows(&[("a/odd", None)]);
-    let condition = proto::ConsulKvCondition {
-        query: Some(proto::KvQuery {
-            path: "a/".to_owned(),
-            recurse: true,
-            ..proto::KvQuery::default()
-        }),
-        use_as_module_input: true,
-    };
-    let declared = proto::Task {
-        condition: Some(proto::Condition {
-            kind: Some(proto::condition::Kind::ConsulKv(condition)),
-        }),
-        ..on_services("new", &[])
-    };
-    for mode in [RunMode::Now, RunMode::Inspect, RunMode::Unspecified] {
-        let refusal = setup.create(declared.clone(), mode).await.unwrap_err();
-        assert_eq!(
-            refused(&refusal),
-            (Code::FailedPrecondition, "not_initialized")
-        );
-        let text = refusal.message();
-        assert!(
-            text.contains("kv.list(a/)") && text.contains("\"a/odd\""),
-            "{text}"
-        );
-        assert_eq!(setup.get("new").await, None);
-    }
-    setup.shows(&[("a/odd", Some("x"))]);
-    let (created, ()) = tokio::join!(
-        setup.create(declared, RunMode::Unspecified),
-        setup.does(run::RunKind::Check, checked()),
-    );
-    created.unwrap();
-}
-
-#[tokio::test]
-async fn a_pass_over_a_task_that_was_never_applied_ends() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path()).await;
-    for kind in [RunKind::Apply, RunKind::Plan] {
-        let setup = over(Arc::clone(&store), Mode::OnRequest).await;
-        setup.shows(&[("a/odd", None)]);
-        let name = on_keys("t").name().clone();
-        setup.requests.request(&name, kind).await.unwrap();
-        let ended = setup.ends(1).await;
-        assert_eq!(ended["t"].status(), run::RunStatus::Failed);
-    }
-    // An applied task keeps its values in a pass too.
-    let setup = over(Arc::clone(&store), Mode::Daemon).await;
-    setup.shows(&[("a/odd", Some("x"))]);
-    setup.applies(&[("a/odd", "x")]).await;
-    drop(setup);
-    let setup = over(Arc::clone(&store), Mode::OnRequest).await;
-    setup.shows(&[("a/odd", None)]);
-    let name = on_keys("t").name().clone();
-    setup.requests.request(&name, RunKind::Apply).await.unwrap();
-    setup.applies(&[("a/odd", "x")]).await;
 }
 
 #[tokio::test]

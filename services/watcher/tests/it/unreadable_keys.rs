@@ -24,31 +24,6 @@ fn shown(snapshot: &ViewSnapshot) -> Vec<(&str, Option<&str>)> {
 }
 
 #[tokio::test]
-async fn readable_keys_next_to_an_unreadable_key_go_on() {
-    let consul = ConsulAgent::start().await;
-    consul.kv_put("a/good", "1").await;
-    consul.kv_put("a/odd", vec![0xff]).await;
-    let rig = Rig::start(&consul.address());
-    let mut subscriber = rig.subscriber().await;
-    subscriber.subscribe([&keys("a/", true)]);
-    let (base, snapshot) = subscriber.delta().await;
-    assert_eq!(base, None);
-    assert_eq!(shown(&snapshot), [("a/good", Some("1")), ("a/odd", None)]);
-    consul.kv_put("a/good", "2").await;
-    let (_, snapshot) = subscriber.delta().await;
-    assert_eq!(shown(&snapshot), [("a/good", Some("2")), ("a/odd", None)]);
-    // Other bytes that cannot be passed on either are no change.
-    consul.kv_put("a/odd", vec![0xfe]).await;
-    consul.kv_put("a/odd", "x").await;
-    let (_, snapshot) = subscriber.delta().await;
-    assert_eq!(shown(&snapshot)[1], ("a/odd", Some("x")));
-    consul.kv_put("a/odd", vec![0xff]).await;
-    assert_eq!(shown(&subscriber.delta().await.1)[1], ("a/odd", None));
-    consul.kv_delete("a/odd").await;
-    assert_eq!(shown(&subscriber.delta().await.1), [("a/good", Some("2"))]);
-}
-
-#[tokio::test]
 async fn a_key_that_is_watched_alone_is_shown_without_a_value() {
     let consul = ConsulAgent::start().await;
     consul.kv_put("odd", vec![0xff]).await;

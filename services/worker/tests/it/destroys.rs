@@ -64,14 +64,3 @@ async fn a_destruction_is_planned_and_nothing_is_destroyed() {
     assert_eq!(std::fs::read(stage.state()).unwrap(), state);
     assert!(stage.file("made.txt").exists());
 }
-
-#[tokio::test]
-async fn a_destruction_that_fails_says_why() {
-    let module = WRITES.replace("rm ${self.input}", "echo it stays >&2; exit 3");
-    let mut stage = Stage::new(&module).await;
-    applied(&mut stage).await;
-    stage.strings.grant(RunKind::Destroy, stage.input());
-    let error = stage.strings.failed().await;
-    assert!(error.contains("it stays"), "{}", error);
-    assert_eq!(resources(&stage.state()), 1);
-}

@@ -92,17 +92,3 @@ async fn invalid_module_is_reported_with_the_line() {
     assert_eq!(diagnostic.summary, "Reference to undeclared resource");
     assert_eq!(diagnostic.line, 6);
 }
-
-#[tokio::test]
-async fn a_plan_is_reported_with_what_it_would_change() {
-    let mut stage = Stage::new(&module(false)).await;
-    stage.strings.grant(RunKind::Plan, stage.input());
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Planned(_)), "{outcome:?}");
-    let details = stage.strings.details();
-    assert_eq!(
-        (details.resources.unwrap().added, details.changes.len()),
-        (2, 2)
-    );
-    assert!(details.phases.unwrap().plan.is_some());
-}

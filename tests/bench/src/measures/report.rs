@@ -84,16 +84,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_json_line_has_the_agreed_members() {
-        let lines = json_lines("fan-out", &[Metric::new("seconds", 1.5, "s")]);
-        let value: serde_json::Value = serde_json::from_str(lines.trim_end()).unwrap();
-        assert_eq!(
-            value,
-            json!({"scenario": "fan-out", "metric": "seconds", "value": 1.5, "unit": "s"})
-        );
-    }
-
-    #[test]
     fn each_figure_is_the_median_of_its_rounds() {
         let round = |a, b| vec![Metric::new("a", a, "s"), Metric::new("b", b, "ms")];
         let merged = median_of_rounds(&[round(3.0, 10.0), round(1.0, 30.0), round(2.0, 20.0)]);

@@ -161,13 +161,4 @@ mod tests {
         assert_eq!(mebibytes(status, "VmHWM:"), Some(20.0));
         assert_eq!(mebibytes(status, "VmRSS:"), Some(10.0));
     }
-
-    #[test]
-    fn own_process_uses_resources_and_has_no_twin() {
-        let this = Pid::this();
-        let usage: Usage = [Usage::of(this).unwrap()].into_iter().sum();
-        assert!(usage.rss > 0.0 && usage.rss_peak >= usage.rss);
-        assert!(usage.pss.is_some_and(|pss| pss > 0.0) && usage.files > 0);
-        assert_eq!(twins_below(this, &executable_of(this).unwrap()), []);
-    }
 }

@@ -1,6 +1,7 @@
 //! Runs that count as applied, and what their Terraform applied last.
 
 use super::record::{Audit, RunWrite};
+use super::starvation::Outage;
 use crate::journal::{Line, Word};
 use crate::violation::{Rule, Violation};
 
@@ -11,7 +12,15 @@ const TOLERANCE: i64 = 300_000;
 ///
 /// An input that changes nothing writes no line: then an earlier line has its text. Inputs without a known text are
 /// left out.
-pub fn applied_inputs(audit: &Audit, task: &str, lines: &[Line]) -> Vec<Violation> {
+///
+/// If the run that applied last may be lost with a period that the database has `forgotten`, an earlier run may succeed
+/// once more by its remote run, which ended before. Such successes are left out: the task runs again afterwards.
+pub fn applied_inputs(
+    audit: &Audit,
+    task: &str,
+    lines: &[Line],
+    forgotten: &[Outage],
+) -> Vec<Violation> {
     let ends: Vec<(i64, &Line)> = lines
         .iter()
         .filter(|line| line.word == Word::End)
@@ -25,18 +34,28 @@ pub fn applied_inputs(audit: &Audit, task: &str, lines: &[Line]) -> Vec<Violatio
             && before.is_some_and(|before| before.status == "running")
     });
     successes
-        .filter_map(|write| other_input(audit, write, &ends))
+        .filter_map(|write| other_input(audit, write, &ends, forgotten))
         .collect()
 }
 
-fn other_input(audit: &Audit, write: &RunWrite, ends: &[(i64, &Line)]) -> Option<Violation> {
+fn other_input(
+    audit: &Audit,
+    write: &RunWrite,
+    ends: &[(i64, &Line)],
+    forgotten: &[Outage],
+) -> Option<Violation> {
     let wanted = audit.texts.get(&write.input)?;
     let until = |at: i64| ends.iter().rposition(|(end, _)| *end <= at);
     let surely = until(write.at - TOLERANCE);
     let last = until(write.at + TOLERANCE);
     // Every line that the clocks leave possible.
     let possible = last.map_or(&[][..], |last| &ends[surely.unwrap_or(0)..=last]);
-    if possible.iter().any(|(_, line)| line.text == *wanted) {
+    let is_lost = |end: i64| {
+        let mut times = forgotten.iter();
+        times.any(|time| time.from <= end && end <= time.until)
+    };
+    let is_sound = |(end, line): &(i64, &Line)| line.text == *wanted || is_lost(*end);
+    if possible.iter().any(is_sound) {
         return None;
     }
     let evidence = format!("{write:?} stands for {wanted:?}, and applied last was {possible:?}");
@@ -50,6 +69,10 @@ mod tests {
     use crate::journal::parse;
 
     fn check(input: &str, second: i64, journal: &str) -> usize {
+        check_with(input, second, journal, &[])
+    }
+
+    fn check_with(input: &str, second: i64, journal: &str, forgotten: &[Outage]) -> usize {
         let state = |status: &str| RunState {
             status: status.to_owned(),
             epoch: 1,
@@ -74,7 +97,7 @@ mod tests {
             texts: ["a", "b"].map(text).into_iter().collect(),
             ..Audit::default()
         };
-        applied_inputs(&audit, "t", &parse(journal).unwrap()).len()
+        applied_inputs(&audit, "t", &parse(journal).unwrap(), forgotten).len()
     }
 
     const JOURNAL: &str = "begin 1 1 w 10.00 text a\nend 1 1 w 11.00 text a\n\
@@ -93,5 +116,16 @@ mod tests {
         assert_eq!(check("b", 12, JOURNAL), 1);
         assert_eq!(check("a", 22, JOURNAL), 1);
         assert_eq!(check("a", 9, JOURNAL), 1, "nothing was applied");
+    }
+
+    /// The database has forgotten the run of `b`, and the run before it is found applied on its server.
+    #[test]
+    fn an_earlier_run_that_counts_again_after_a_failover_is_sound() {
+        let forgotten = |from: i64, until: i64| Outage {
+            from: from * 1_000_000,
+            until: until * 1_000_000,
+        };
+        assert_eq!(check_with("a", 25, JOURNAL, &[forgotten(15, 23)]), 0);
+        assert_eq!(check_with("a", 25, JOURNAL, &[forgotten(5, 15)]), 1);
     }
 }

@@ -435,22 +435,6 @@ async fn files_with_secrets_and_modules_without_versions_are_warned_about() {
     findings.expect("modules", "ok", &["local modules that can be packed: 1"]);
 }
 
-#[tokio::test]
-async fn settings_that_are_not_safe_are_errors_in_strict_mode() {
-    for (security, result) in [("", "warning"), ("security { strict = true }", "error")] {
-        let consul = "consul {\n  address = \"https://localhost:1\"\n  tls { verify = false }\n}";
-        let place = place(&format!("{consul}\n{security}"));
-        let findings = Findings::of(&place, &["-role=watcher"]).await;
-        findings.expect(
-            "settings",
-            result,
-            &["certificate of Consul is not verified"],
-        );
-        let findings = Findings::of(&place, &["-role=scheduler"]).await;
-        findings.expect("settings", "ok", &[]);
-    }
-}
-
 /// The address comes from `services.listen`, and an option wins.
 #[tokio::test]
 async fn the_checks_judge_the_listener_of_a_service_as_its_start_does() {
@@ -570,52 +554,4 @@ async fn a_configuration_with_problems_is_the_only_finding() {
     assert_eq!(called.stderr, "");
     let called = place.call(OURS, &["doctor"]).await;
     assert_eq!(called.code, 13, "{called:?}");
-}
-
-/// Callers expect a scheduler where `cts start` serves gRPC, and a service with its own role elsewhere.
-#[tokio::test]
-async fn the_checks_judge_the_certificate_of_a_service_as_its_start_does() {
-    let place = place(
-        "services {\n  tls {\n    ca_cert = \"ca.pem\"\n    cert = \"a.pem\"\n    key = \"a-key.pem\"\n  }\n}\n\
-         security {\n  strict = true\n  service_roles = true\n  domain = \"cts.example\"\n}",
-    );
-    let authority = Authority::new();
-    place.write("ca.pem", authority.pem());
-    let services = [
-        ("start", &[][..], None),
-        ("start", &["-grpc-address=127.0.0.1:1"], Some("scheduler")),
-        ("watcher", &[], Some("watcher")),
-        ("scheduler", &[], Some("scheduler")),
-        ("worker", &[], Some("worker")),
-        ("gateway", &["-bind-address=127.0.0.1"], Some("gateway")),
-    ];
-    for owner in ["worker", "scheduler"] {
-        let (cert, key) = authority.issue(&[&format!("{owner}.cts.example")]);
-        place.write("a.pem", &cert);
-        place.write("a-key.pem", &key);
-        for (service, options, expected) in services {
-            let role = format!("-role={service}");
-            let mut checks = options.to_vec();
-            if service != "start" {
-                checks.push(&role);
-            }
-            let findings = Findings::of(&place, &checks).await;
-            let results = findings.results("certificates");
-            let refused = results
-                .iter()
-                .find(|(_, text)| text.contains("another role"));
-            let is_refused = expected.is_some_and(|expected| expected != owner);
-            assert_eq!(refused.is_some(), is_refused, "{checks:?}: {results:?}");
-            let Some((result, text)) = refused else {
-                continue;
-            };
-            assert_eq!(result, "error");
-            let (sentence, _remedy) = text.split_once(" | ").unwrap();
-
-            let words = [&[service, "-config-file=cts.hcl"], options].concat();
-            let called = place.call(OURS, &words).await;
-            assert_eq!(called.code, 15, "{called:?}");
-            assert!(called.stderr.contains(sentence), "{sentence}: {called:?}");
-        }
-    }
 }

@@ -16,7 +16,6 @@ mod replace;
 mod run;
 mod run_ids;
 mod tables;
-mod tls_words;
 
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};
 use serde_json::{Value, json};

@@ -3,8 +3,6 @@
 mod database_outage;
 mod failover;
 mod killed_phases;
-mod lost_destructions;
-mod lost_states;
 mod own_lock;
 mod restore;
 mod returned_worker;

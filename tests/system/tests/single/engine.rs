@@ -121,24 +121,6 @@ async fn a_configured_path_is_the_only_place_and_what_is_missing_is_installed_th
 }
 
 #[tokio::test]
-async fn a_site_that_does_not_answer_is_named() {
-    let consul = ConsulAgent::start().await;
-    let mut site = Site::new();
-    site.set_environment("PATH", "");
-    site.write("modules/pool/main.tf", RECORDER);
-    let url = ReleaseSite::unreachable().url().to_owned();
-    let driver = format!("{LOCAL_BACKEND}\n  releases_url = \"{url}\"");
-    let pool = task("pool", "./modules/pool", &["web"], "");
-    site.configure_driver(&consul.address(), &driver, &pool);
-    let exit = site.run_cts(free_port(), &[]).wait().await;
-    exit.assert_code(16).says([
-        "/work/.engines/terraform-1.14.3",
-        "or on PATH",
-        &format!("cannot fetch {url}/terraform/1.14.3/terraform_1.14.3_SHA256SUMS"),
-    ]);
-}
-
-#[tokio::test]
 async fn terraform_on_the_path_replaces_a_version_that_cannot_be_installed() {
     let mut scene = Scene::new("").await;
     let directory = terraform_path().parent().unwrap().display().to_string();

@@ -4,17 +4,13 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
-use std::time::Duration;
 
-use cts_testkit::{
-    ConsulAgent, Link, TcpProxy, access_control_by_default_deny, assert_contains, eventually,
-    free_port,
-};
-use cts_tests::{Backend, DEADLINE, Driver, Exit, Instance, Site, executable, task};
+use cts_testkit::{ConsulAgent, access_control_by_default_deny, assert_contains, free_port};
+use cts_tests::{Backend, Driver, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::process::Command;
 
 /// A site with a task of steps for each of the names, all of them for the service `web`.
@@ -129,23 +125,6 @@ async fn a_failing_task_is_told_and_the_others_go_on(
     assert!(last.contains(&expected), "{}", exit.output);
 }
 
-#[tokio::test]
-async fn a_log_for_programs_ends_with_a_line_for_programs() {
-    let (consul, site) = scene(&["fragile"]).await;
-    break_service(&consul).await;
-    let exit = pass(&site, &["-once", "-log-format=json"]).await;
-    exit.assert_code(11);
-    let last = exit.output.lines().last().unwrap_or_default();
-    let last: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
-    assert_eq!(last["level"], "ERROR", "{last}");
-    assert_eq!(last["message"], "error running controller", "{last}");
-    let error = last["fields"]["error"].as_str().unwrap_or_default();
-    assert!(
-        error.starts_with("1 of 1 tasks failed: fragile: "),
-        "{last}"
-    );
-}
-
 #[rstest]
 #[tokio::test]
 async fn inspect_shows_plans_and_leaves_everything_as_it_is(
@@ -183,26 +162,6 @@ async fn inspect_shows_plans_and_leaves_everything_as_it_is(
 
 #[rstest]
 #[tokio::test]
-async fn a_plan_that_fails_is_told_and_the_others_are_shown(
-    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
-) {
-    let (_consul, site) = scene_with(driver, &["red"]).await;
-    site.write(
-        "modules/wrong/main.tf",
-        "variable \"services\" {}\noutput \"none\" { value = var.nothing }\n",
-    );
-    let wrong = task("wrong", "./modules/wrong", &["web"], "");
-    site.write("wrong.hcl", &wrong);
-    let exit = pass(&site, &["-inspect", "-config-file", "wrong.hcl"]).await;
-    exit.assert_code(11).says([
-        "inspected task: task_name=red",
-        "task failed: task_name=wrong",
-        "Reference to undeclared input variable",
-    ]);
-}
-
-#[rstest]
-#[tokio::test]
 async fn only_the_named_tasks_are_inspected(
     #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
 ) {
@@ -227,17 +186,6 @@ async fn a_task_that_there_is_not_is_refused_with_the_nearest_name() {
 }
 
 #[tokio::test]
-async fn without_an_enabled_task_a_pass_is_over_at_once() {
-    let consul = ConsulAgent::start().await;
-    let site = Site::new();
-    site.configure(&consul.address(), Backend::Local, "");
-    for mode in ["-once", "-inspect"] {
-        let exit = pass(&site, &[mode]).await;
-        exit.assert_code(0);
-    }
-}
-
-#[tokio::test]
 async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     let (_consul, site) = scene(&["red"]).await;
     site.hold();
@@ -255,32 +203,6 @@ async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     let exit = pass(&site, &["-once"]).await;
     exit.assert_code(0);
     site.wait_for_ids("red", &["web-1"]).await;
-}
-
-/// The first query of the view is quiet while Terraform works, for longer than a server or a proxy allows.
-#[tokio::test]
-async fn quiet_queries_that_are_cut_disturb_no_pass() {
-    let (consul, site) = scene(&["red"]).await;
-    let proxy = TcpProxy::start(consul.address().parse().unwrap()).await;
-    proxy.set_link(Link::EndsQuiet(Duration::from_millis(5500)));
-    let red = task("red", "./modules/red", &["web"], "");
-    site.configure(&proxy.address().to_string(), Backend::Local, &red);
-    site.hold();
-    let cts = site.run_cts(free_port(), &["-once"]);
-    site.wait_for_step("red", "begin", "web-1").await;
-    eventually(DEADLINE, async || match proxy.ended() {
-        ended @ 0..2 => Err(format!("{ended} cuts")),
-        _ => Ok(()),
-    })
-    .await;
-    site.release();
-    let exit = cts.wait().await;
-    exit.assert_code(0)
-        .says(["all tasks completed once: tasks=1"]);
-    for text in ["unreachable", "consul cannot be asked"] {
-        assert!(!exit.output.contains(text), "{}", exit.output);
-    }
-    assert_eq!(begun(&site, "red"), 1);
 }
 
 /// Output of a pass over everything on a terminal of a kind, as `TERM` names it. Terraform's output is passed

@@ -24,75 +24,14 @@ async fn refused_configuration(text: &str, texts: &[&str]) {
 }
 
 #[tokio::test]
-async fn bad_configuration_is_shown_at_its_place() {
-    let valid = task("pool", "./modules/pool", &["web"], "");
-    refused_configuration(
-        &format!("working_dir = \"work\"\nprot = 1\n{valid}"),
-        &[
-            "[ERROR] config: unknown key `prot`: file=cts.hcl line=2 column=1 help=\"did you mean `port`?\"",
-        ],
-    )
-    .await;
-    refused_configuration(
-        &format!("working_dir = \"work\"\nport = \"eight\"\n{valid}"),
-        &[
-            "[ERROR] config: `port` must be a whole number",
-            "file=cts.hcl line=2 column=8",
-        ],
-    )
-    .await;
-    refused_configuration(
-        "working_dir = \"work\"\ntask {\n  name = \"pool\"\n  condition \"services\" { names = [\"web\"] }\n}\n",
-        &[
-            "module for the task is required",
-            "file=cts.hcl line=2 column=1",
-        ],
-    )
-    .await;
-    refused_configuration(
-        "task {\n  name = \"pool\n}\n",
-        &["file=cts.hcl line=2 column="],
-    )
-    .await;
-}
-
-#[tokio::test]
 async fn all_problems_are_in_one_report() {
     refused_configuration(
         "working_dir = \"work\"\nprot = 1\nport = \"eight\"\ntask { name = \"pool\" }\n",
         &[
-            "file=cts.hcl line=2 column=1",
+            "[ERROR] config: unknown key `prot`: file=cts.hcl line=2 column=1 help=\"did you mean `port`?\"",
             "file=cts.hcl line=3 column=8",
             "file=cts.hcl line=4 column=1",
         ],
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn bad_command_lines_have_their_own_codes() {
-    let site = Site::new();
-    refused(
-        &site,
-        &["start"],
-        13,
-        &["no config file provided", "-config-file"],
-    )
-    .await;
-    refused(&site, &["start", "-frob"], 14, &["not defined: -frob"]).await;
-    refused(
-        &site,
-        &["start", "-config-file", "gone.hcl"],
-        15,
-        &["gone.hcl"],
-    )
-    .await;
-    refused(&site, &["start", "-h"], 0, &["config-file", "bind-address"]).await;
-    refused(
-        &site,
-        &["-version"],
-        0,
-        &["Compatible with Terraform >= 0.13.0"],
     )
     .await;
 }

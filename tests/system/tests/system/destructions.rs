@@ -147,26 +147,6 @@ async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
     stage.site.wait_until_quiet().await;
 }
 
-#[tokio::test]
-async fn a_destruction_goes_on_when_its_block_is_removed_from_the_file() {
-    let stage = Stage::new(Driver::Terraform, &destroyed_task()).await;
-    let cts = Instance::start(&stage.site).await;
-    cts.api.wait_for_events("made", 1).await;
-    stage.site.write("hold", "");
-    delete(&cts.api).await;
-    stage.until("begun", true).await;
-    cts.kill().await;
-    assert!(stage.file("made").exists());
-    stage.configure_tasks("");
-    std::fs::remove_file(stage.file("hold")).unwrap();
-    let cts = Instance::start(&stage.site).await;
-    until_gone(&cts.api, "made").await;
-    stage.until("made", false).await;
-    assert_eq!(cts.api.get("/v1/tasks").await["tasks"], json!([]));
-    cts.stop().await;
-    stage.site.wait_until_quiet().await;
-}
-
 #[rstest]
 #[tokio::test]
 async fn infrastructure_of_a_task_that_leaves_its_file_is_retained(

@@ -3,6 +3,6 @@
 pub(crate) mod halting;
 pub(crate) mod killed_moves;
 mod killed_pushes;
-pub(crate) mod lost_states;
+mod lost_states;
 mod saved_plans;
 pub(crate) mod state_moves;

@@ -155,21 +155,6 @@ async fn one_value_that_is_no_text_holds_up_no_other_key(
     cts.stop().await;
 }
 
-#[tokio::test]
-async fn value_of_an_unreadable_key_outlives_a_kill_of_all_processes() {
-    let scene = Scene::new().await;
-    let cts = Instance::start(&scene.site).await;
-    scene.change("2", "x").await;
-    scene.consul.kv_put("limits/odd", NOT_TEXT.to_vec()).await;
-    explanation(&cts, "prefix", "view_unreadable").await;
-    cts.kill().await;
-    scene.consul.kv_put("limits/cart", "3").await;
-    let cts = Instance::start(&scene.site).await;
-    scene.change("3", "x").await;
-    scene.change("4", "x").await;
-    cts.stop().await;
-}
-
 /// The next watcher has never seen the value.
 #[tokio::test]
 async fn value_of_an_unreadable_key_outlives_a_kill_of_the_watcher() {
@@ -196,41 +181,4 @@ async fn value_of_an_unreadable_key_outlives_a_kill_of_the_watcher() {
     scene.change("7", "x").await;
     scene.consul.kv_put("limits/odd", "y").await;
     scene.change("8", "y").await;
-}
-
-#[tokio::test]
-async fn a_task_that_was_never_applied_names_the_key_and_begins_when_it_can_be_read() {
-    let scene = Scene::new().await;
-    scene.consul.kv_put("limits/odd", NOT_TEXT.to_vec()).await;
-    let cts = Instance::start(&scene.site).await;
-    for (task, view) in [
-        ("prefix", "kv.list(limits/)"),
-        ("single", "kv.exists.get(limits/odd)"),
-        ("supplied", "kv.list(limits/)"),
-    ] {
-        let told = explanation(&cts, task, "input_incomplete").await;
-        assert!(
-            told.contains(view) && told.contains("\"limits/odd\""),
-            "{told}"
-        );
-        assert!(scene.site.recorded(task).is_err(), "{task} waits");
-    }
-    let output = cts.output();
-    let waits = output
-        .lines()
-        .filter(|line| line.contains("the task waits"));
-    let waits: Vec<_> = waits.collect();
-    assert_eq!(waits.len(), 3, "{waits:#?}");
-    assert!(
-        waits.iter().all(|line| line.contains("limits/odd")),
-        "{waits:#?}"
-    );
-    scene.consul.kv_put("limits/odd", "x").await;
-    let keys = json!({"limits/cart": "1", "limits/odd": "x"});
-    scene.wait_for_keys("prefix", keys.clone()).await;
-    scene.wait_for_keys("supplied", keys).await;
-    scene
-        .wait_for_keys("single", json!({"limits/odd": "x"}))
-        .await;
-    cts.stop().await;
 }

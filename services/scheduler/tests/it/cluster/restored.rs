@@ -90,7 +90,7 @@ async fn a_task_whose_run_a_restored_database_lacks_runs_once() {
 
     over(directory.path(), async |setup| {
         setup.watcher.show(vec![instance("w", 1)]);
-        // The database counts this input as applied, and a worker of an earlier version sends nothing.
+        // The database counts this input as applied, and no worker has reported an attempt.
         assert!(setup.acquire(SHORT).await.is_none());
         let start = register(setup, Vec::new()).await;
         assert!(!start.is_empty() && start != before, "{start} {before}");

@@ -129,7 +129,7 @@ async fn a_proof_is_that_of_the_run_that_is_called_for() {
 }
 
 #[tokio::test]
-async fn workers_of_the_version_before_go_on_until_proofs_are_required() {
+async fn calls_without_a_proof_pass_until_proofs_are_required() {
     let (setup, [one, _]) = leased(false).await;
     assert_eq!(refused(&setup, &one, &nothing()).await, [""; 0]);
     let (setup, [one, _]) = leased(true).await;

@@ -127,29 +127,6 @@ async fn an_inspection_shows_a_plan_and_leaves_no_task() {
 }
 
 #[tokio::test]
-async fn a_disabled_task_is_neither_planned_nor_applied() {
-    let scene = with_modules(&["off"]).await;
-    let mut wanted = task("off", &module("off"));
-    wanted["enabled"] = json!(false);
-    let seen = scene.create(&wanted, "?run=inspect").await.expect(200);
-    assert_eq!(seen["run"]["changes_present"], false);
-    assert_eq!(
-        seen["run"]["plan"],
-        "Task is disabled, inspection was skipped."
-    );
-    scene.ask("GET", "/v1/tasks/off").await.refused(404);
-    for query in ["", "?run=now"] {
-        let created = scene.create(&wanted, query).await.expect(201);
-        assert_eq!(created["task"]["enabled"], false);
-        assert!(scene.instance.api.events("off").await.is_empty());
-        assert_eq!(scene.delete("off").await.status, 202);
-        scene.wait_until_gone("off").await;
-    }
-    assert_eq!(scene.steps("off"), 0);
-    scene.instance.stop().await;
-}
-
-#[tokio::test]
 async fn variables_of_a_task_reach_its_module() {
     let site = Site::new();
     let text = "variable \"services\" { type = any }\nvariable \"size\" { type = number }\n\

@@ -75,10 +75,13 @@ fn failed_inspections() -> Vec<Row> {
     ]
 }
 
-/// A member of a new task, its value, and the sentence of the error; the status is 500.
+/// A member of a new task, its value, and the sentence of the error. The status is that of a failed run: 400 for an
+/// inspection, else 500.
 const CREATIONS: &str = r#"
 name | "" | unique name for the task is required
 name | "1st" | a task name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes: "1st"
+name | "a b" | "a b"
+name | "a/b" | "a/b"
 module | "" | module for the task is required
 providers | ["local", "local.b"] | only one provider instance per task
 buffer_period | {"min": "-1s"} | buffer_period: cannot be negative
@@ -86,6 +89,7 @@ terraform_version | "1.5.0" | unsupported configuration 'terraform_version' for 
 terraform_cloud_workspace | {"execution_mode": "remote"} | unsupported configuration 'terraform_cloud_workspace' for task "fresh"
 module_input | {"services": {"names": ["api"]}} | both monitor "services" variable type. condition and module_input variable type must be unique
 condition | {"services": {}} | error validating `condition "services"` block: either the regexp or names field must be configured
+condition | {"services": {"names": []}} | names
 condition | {"services": {"names": ["web", ""]}} | error validating `condition "services"` block: names field includes empty string(s). services names cannot be empty
 condition | {"services": {"regexp": "("}} | error validating `condition "services"` block: unable to compile services regexp
 condition | {"catalog_services": {"regexp": "("}} | unable to compile catalog-services 'regexp'
@@ -95,14 +99,15 @@ condition | {"schedule": {"cron": ""}} | cron config is required for schedule co
 "#;
 
 fn creations() -> Vec<Row> {
-    let rows = CREATIONS.trim().lines().map(|line| {
+    let rows = CREATIONS.trim().lines().flat_map(|line| {
         let columns: Vec<&str> = line.split(" | ").collect();
         let [member, value, sentence] = columns[..] else {
             panic!("{line}");
         };
         let mut fresh = task("fresh", MODULE);
         fresh[member] = serde_json::from_str(value).unwrap();
-        creation(&fresh, "").gives(500, new_error(sentence))
+        [("", 500), ("?run=now", 500), ("?run=inspect", 400)]
+            .map(|(query, status)| creation(&fresh, query).gives(status, new_error(sentence)))
     });
     let known = creation(&task("pool", MODULE), "");
     let mut soon = task("fresh", MODULE);

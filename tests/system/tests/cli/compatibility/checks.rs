@@ -205,11 +205,17 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
     ),
     (
         "faults of TLS: Go's words",
-        &[Test(TLS_WORDS, "each_fault_has_its_words")],
+        &[Test(
+            TLS_WORDS,
+            "the_command_line_against_an_api_with_mutual_tls",
+        )],
     ),
     (
         "without a client certificate",
-        &[Test(TLS_WORDS, "each_fault_has_its_words")],
+        &[Test(
+            TLS_WORDS,
+            "the_command_line_against_an_api_with_mutual_tls",
+        )],
     ),
     (
         "`task delete` ends before the task is gone",
@@ -432,7 +438,7 @@ const API_CLIENT: &str = "crates/api-client/tests/it/requests.rs";
 const DAEMON: &str = "tests/system/tests/cli/compatibility.rs";
 const PASSES: &str = "tests/system/tests/single/passes.rs";
 const REFUSAL: &str = "tests/system/tests/single/refusal.rs";
-const TLS_WORDS: &str = "tests/system/tests/cli/task/tls_words.rs";
+const TLS_WORDS: &str = "tests/system/tests/original/tls/command_line.rs";
 
 /// A task that cannot be made.
 const UNUSABLE: &str = r#"{"task":{"name":"gone","module":"./modules/gone","condition":{"services":{"names":["web"]}}}}"#;

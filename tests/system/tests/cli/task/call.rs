@@ -12,7 +12,7 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
@@ -142,31 +142,6 @@ impl Call {
         ended(child).await
     }
 
-    /// Calls, waits until `enough` accepts the standard output so far, sends SIGINT and waits for the end.
-    /// Standard input stays open.
-    pub(crate) async fn interrupt_when(self, enough: impl Fn(&str) -> bool) -> CommandOutput {
-        let mut child = self.spawn();
-        let input = child.stdin.take();
-        let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
-        let mut stdout = child.stdout.take().unwrap();
-        let mut said = Vec::new();
-        let mut buffer = [0; 1024];
-        while !enough(&String::from_utf8_lossy(&said)) {
-            let read = timeout(DEADLINE, stdout.read(&mut buffer))
-                .await
-                .unwrap()
-                .unwrap();
-            assert!(read > 0, "it ended: {}", String::from_utf8_lossy(&said));
-            said.extend_from_slice(&buffer[..read]);
-        }
-        kill(pid, Signal::SIGINT).unwrap();
-        stdout.read_to_end(&mut said).await.unwrap();
-        let mut end = ended(child).await;
-        end.stdout = String::from_utf8(said).unwrap();
-        drop(input);
-        end
-    }
-
     /// Calls, waits until `ready`, sends SIGINT and waits for the end.
     pub(crate) async fn interrupt_once(self, ready: impl Fn() -> bool) -> CommandOutput {
         let child = self.spawn();
@@ -177,16 +152,8 @@ impl Call {
         ended(child).await
     }
 
-    /// Calls on a terminal; waits for each text in its order and then types the answer to it. Returns all of the
-    /// terminal when the program has ended, which it must with success.
-    pub(crate) async fn talk(self, dialogue: &[(&str, &str)]) -> String {
-        let said = self.dialogue(dialogue).await;
-        assert_eq!(said.code, Some(0), "{said}");
-        said.stdout
-    }
-
-    /// Calls on a terminal like [`Call::talk`], with any end. Keys such as Ctrl-C do what they do in a shell. All of
-    /// the terminal is in `stdout`.
+    /// Calls on a terminal; waits for each text in its order and then types the answer to it. Keys such as Ctrl-C do
+    /// what they do in a shell. All of the terminal is in `stdout`.
     pub(crate) async fn dialogue(self, dialogue: &[(&str, &str)]) -> CommandOutput {
         let size = Winsize {
             ws_row: 24,

@@ -1,11 +1,11 @@
 //! The client options (docs/cli.md#options-of-all-of-them).
 
-use cts_testkit::{Authority, ScriptedAnswer, ScriptedHttp, free_port};
+use cts_testkit::{ScriptedAnswer, ScriptedHttp, free_port};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::call::{Call, CommandOutput};
-use super::{Conversation, accepted, ok};
+use super::call::Call;
+use super::{Conversation, ok};
 
 const DISABLE: &str = r#"PATCH /v1/tasks/web {"Enabled":false}"#;
 
@@ -15,16 +15,6 @@ fn disable(options: &[&str]) -> Call {
 
 fn done() -> ScriptedAnswer {
     ok(json!({}))
-}
-
-#[tokio::test]
-async fn the_address_can_be_an_option() {
-    let server = ScriptedHttp::start([done()]).await;
-    let option = format!("-http-addr=http://{}", server.address());
-    let call = disable(&[&option]).variable("CTS_ADDRESS", "http://127.0.0.1:1");
-    let said = call.run().await;
-    assert_eq!(said.code, Some(0), "{said}");
-    assert_eq!(server.lines(), [DISABLE]);
 }
 
 #[tokio::test]
@@ -95,74 +85,9 @@ async fn proxies_of_the_environment_are_not_used() {
 }
 
 #[tokio::test]
-async fn a_prefix_is_kept() {
-    let here = ok(json!({"task": {"name": "web"}}));
-    let server = ScriptedHttp::start([done(), here, accepted()]).await;
-    let address = format!("http://{}/edge/", server.address());
-    let said = disable(&[]).variable("CTS_ADDRESS", &address).run().await;
-    assert_eq!(said.code, Some(0), "{said}");
-    let delete = Call::original(&["task", "delete", "-auto-approve", "web"]);
-    let said = delete.variable("CTS_ADDRESS", &address).run().await;
-    assert_eq!(said.code, Some(0), "{said}");
-    let prefixed = [
-        r#"PATCH /edge/v1/tasks/web {"Enabled":false}"#,
-        "GET /edge/v1/tasks/web",
-        "DELETE /edge/v1/tasks/web",
-    ];
-    assert_eq!(server.lines(), prefixed);
-}
-
-/// Disables over TLS with a client certificate, its parts from `place`.
-async fn disabled_over_tls(place: impl Fn(Call, &str) -> Call) -> (CommandOutput, Vec<String>) {
-    let authority = Authority::new();
-    let files = tempfile::tempdir().unwrap();
-    let server = authority.write_pair(files.path(), "server", &["localhost"]);
-    let script = [done()];
-    let server = ScriptedHttp::start_tls(script, server.acceptor(Some(&authority))).await;
-    let address = format!("https://localhost:{}", server.address().port());
-    let call = Call::original(&["task", "disable"]).variable("CTS_ADDRESS", address);
-    authority.write_pair(call.directory(), "client", &["client"]);
-    let call = call.file("ca.pem", authority.pem());
-    let said = place(call, "client").argument("web").run().await;
-    (said, server.lines())
-}
-
-#[tokio::test]
-async fn certificates_come_from_options_and_environment() {
-    let (said, lines) = disabled_over_tls(|call, _| {
-        call.argument("-client-cert=client.pem")
-            .variable("CTS_CLIENT_KEY", "client-key.pem")
-            .variable("CTS_CACERT", "ca.pem")
-    })
-    .await;
-    assert_eq!(said.code, Some(0), "{said}");
-    assert_eq!(lines, [DISABLE]);
-}
-
-#[tokio::test]
-async fn a_server_that_is_not_trusted() {
-    let (said, lines) = disabled_over_tls(|call, _| call).await;
-    assert_eq!(said.code, Some(11), "{said}");
-    said.stdout_has(["invalid peer certificate: UnknownIssuer"]);
-    assert_eq!(lines, [""; 0]);
-}
-
-#[tokio::test]
-async fn a_server_that_is_not_verified() {
-    let (said, lines) = disabled_over_tls(|call, _| {
-        call.argument("-ssl-verify=false")
-            .argument("-client-cert=client.pem")
-            .argument("-client-key=client-key.pem")
-    })
-    .await;
-    assert_eq!(said.code, Some(0), "{said}");
-    assert_eq!(lines, [DISABLE]);
-}
-
-#[tokio::test]
 async fn a_certificate_without_its_key() {
-    let (said, _) = disabled_over_tls(|call, _| call.argument("-client-cert=client.pem")).await;
-    assert_snapshot!(said);
+    let call = disable(&["-client-cert=client.pem", "-http-addr=https://127.0.0.1:1"]);
+    assert_snapshot!(call.run().await);
 }
 
 #[tokio::test]

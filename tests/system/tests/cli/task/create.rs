@@ -1,6 +1,6 @@
 //! `task create` (docs/cli.md#cts-task).
 
-use cts_testkit::ScriptedAnswer::{self, Json, Text};
+use cts_testkit::ScriptedAnswer::{self, Json};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -110,52 +110,11 @@ async fn without_changes_it_is_asked_all_the_same() {
 }
 
 #[tokio::test]
-async fn no_answer() {
-    for input in ["", "yes"] {
-        let server = Conversation::with([plan()]).await;
-        let said = run(&server, create().input(input), &[INSPECT]).await;
-        assert_eq!(said.code, Some(11), "{said}");
-        assert_eq!(said.stderr, "==> Error asking for approval: EOF\n");
-    }
-}
-
-#[tokio::test]
-async fn no_file() {
-    assert_snapshot!(Call::original(&["task", "create"]).run().await);
-    let said = create_with(&["-task-file="]).run().await;
-    assert_eq!(said.code, Some(13), "{said}");
-}
-
-#[tokio::test]
-async fn a_name_in_use() {
-    let answer = refused(400, "task with name web already exists");
-    let server = Conversation::with([answer]).await;
-    assert_snapshot!(run(&server, create(), &[INSPECT]).await);
-}
-
-#[tokio::test]
 async fn failing_to_run() {
     let answer = refused(500, "exit status 1\n\nError: no route\n");
     let server = Conversation::with([plan(), answer]).await;
     let said = run(&server, create().input("yes\n"), &[INSPECT, CREATE]).await;
     assert_snapshot!(said);
-}
-
-#[tokio::test]
-async fn refusals_that_are_not_json_are_shown_as_they_are() {
-    let answer = Text(
-        404,
-        "text/plain; charset=utf-8",
-        "404 page not found\n".into(),
-    );
-    let server = Conversation::with([answer]).await;
-    let said = run(&server, create(), &[INSPECT]).await;
-    assert_eq!(said.code, Some(11), "{said}");
-    assert!(
-        said.stdout
-            .ends_with("    404 Not Found: 404 page not found\n"),
-        "{said}"
-    );
 }
 
 #[tokio::test]
@@ -176,44 +135,6 @@ async fn refused_file(text: &str) -> CommandOutput {
 }
 
 #[tokio::test]
-async fn a_file_that_does_not_exist() {
-    let said = create_with(&["-task-file=missing.hcl"]).run().await;
-    assert_eq!(said.code, Some(11), "{said}");
-    assert!(said.stdout.contains("missing.hcl"), "{said}");
-}
-
-#[tokio::test]
 async fn a_file_with_problems() {
     assert_snapshot!(refused_file("task {\n  name = \"web\"\n  modul = \"m\"\n}\n").await);
-}
-
-#[tokio::test]
-async fn a_file_with_several_tasks_or_none() {
-    let two = format!(
-        "{0}{0}",
-        "task {\n  name = \"a\"\n  module = \"m/m/m\"\n  condition \"services\" { names = [\"a\"] }\n}\n"
-    );
-    let said = refused_file(&two.replacen("\"a\"", "\"b\"", 1)).await;
-    said.stdout_has(["cannot contain more than 1 task"]);
-    let said = refused_file("port = 8558\n").await;
-    said.stdout_has(["must contain at least one task"]);
-}
-
-#[tokio::test]
-async fn a_file_with_old_syntax() {
-    let text = "task {\n  name = \"web\"\n  source = \"acme/lb/cts\"\n  services = [\"api\"]\n}\n";
-    assert_snapshot!(refused_file(text).await);
-}
-
-#[tokio::test]
-async fn refuses_files_that_made_the_original_crash() {
-    for text in [
-        "task {\n  module = \"m/m/m\"\n  condition \"services\" { names = [\"a\"] }\n}\n",
-        "task {\n  name = \"a\"\n  module = \"m/m/m\"\n  condition \"consul-kv\" {}\n}\n",
-        "task {\n  name = \"a\"\n  module = \"m/m/m\"\n  condition \"catalog-services\" {}\n}\n",
-        "task {\n  name = \"a\"\n  module = \"m/m/m\"\n  condition \"schedule\" {}\n}\n",
-    ] {
-        let said = refused_file(text).await;
-        assert!(said.stdout.contains("task.hcl:"), "{said}");
-    }
 }

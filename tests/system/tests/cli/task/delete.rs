@@ -36,14 +36,6 @@ async fn approved() {
 }
 
 #[tokio::test]
-async fn approved_by_a_line_of_windows() {
-    let server = Conversation::with([retained(), accepted()]).await;
-    let call = delete().input("yes\r\nno\n");
-    let said = server.run(call, &[GET, DELETE]).await;
-    assert_eq!(said.code, Some(0), "{said}");
-}
-
-#[tokio::test]
 async fn approved_beforehand() {
     let server = Conversation::with([retained(), accepted()]).await;
     let call = Call::original(&["task", "delete", "-auto-approve", "web"]);
@@ -51,51 +43,10 @@ async fn approved_beforehand() {
 }
 
 #[tokio::test]
-async fn declined() {
-    assert_snapshot!(not_deleted("no\n").await);
-}
-
-#[tokio::test]
-async fn only_yes_is_yes() {
-    for input in [
-        "\n",
-        "y\n",
-        "YES\n",
-        "Yes\n",
-        " yes\n",
-        "yes \n",
-        "no\nyes\n",
-    ] {
-        let said = not_deleted(input).await;
-        assert_eq!(said.code, Some(0), "{input:?}: {said}");
-        assert!(
-            said.stdout.ends_with("Cancelled deleting task 'web'\n"),
-            "{said}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn end_of_input_is_no_answer() {
-    assert_snapshot!(not_deleted("").await);
-}
-
-#[tokio::test]
 async fn yes_without_an_end_of_line_is_no_answer() {
     let said = not_deleted("yes").await;
     assert_eq!(said.code, Some(11), "{said}");
     assert_eq!(said.stderr, "==> Error asking for approval: EOF\n");
-}
-
-#[tokio::test]
-async fn interrupted() {
-    let server = Conversation::with([retained()]).await;
-    let call = server.call(delete());
-    let said = call
-        .interrupt_when(|said| said.ends_with("Enter a value: "))
-        .await;
-    assert_snapshot!(said);
-    assert_eq!(server.server.lines(), [GET]);
 }
 
 #[tokio::test]

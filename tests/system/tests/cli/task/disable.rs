@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::call::Call;
-use super::{Conversation, busy_task, ok, refused, unknown_task};
+use super::{Conversation, ok, refused};
 
 const DISABLE: &str = r#"PATCH /v1/tasks/web {"Enabled":false}"#;
 
@@ -16,18 +16,6 @@ fn disable() -> Call {
 #[tokio::test]
 async fn done() {
     let server = Conversation::with([ok(json!({}))]).await;
-    assert_snapshot!(server.run(disable(), &[DISABLE]).await);
-}
-
-#[tokio::test]
-async fn running() {
-    let server = Conversation::with([busy_task("web")]).await;
-    assert_snapshot!(server.run(disable(), &[DISABLE]).await);
-}
-
-#[tokio::test]
-async fn unknown() {
-    let server = Conversation::with([unknown_task("web")]).await;
     assert_snapshot!(server.run(disable(), &[DISABLE]).await);
 }
 

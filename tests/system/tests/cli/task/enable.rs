@@ -43,22 +43,6 @@ async fn with_changes_approved() {
 }
 
 #[tokio::test]
-async fn with_changes_declined() {
-    let server = Conversation::with([changes()]).await;
-    assert_snapshot!(server.run(enable().input("no\n"), &[INSPECT]).await);
-}
-
-#[tokio::test]
-async fn with_changes_and_no_answer() {
-    for input in ["", "yes"] {
-        let server = Conversation::with([changes()]).await;
-        let said = server.run(enable().input(input), &[INSPECT]).await;
-        assert_eq!(said.code, Some(11), "{said}");
-        assert_eq!(said.stderr, "==> Error asking for approval: EOF\n");
-    }
-}
-
-#[tokio::test]
 async fn approved_beforehand() {
     let server = Conversation::with([changes(), done()]).await;
     let call = Call::original(&["task", "enable", "-auto-approve", "web"]);
@@ -125,15 +109,6 @@ async fn waiting_for_a_running_task() {
             .run(call, &[INSPECT, INSPECT, INSPECT, ENABLE, ENABLE])
             .await
     );
-}
-
-#[tokio::test]
-async fn terminal_control_characters_of_a_plan_are_escaped() {
-    let plan = "\u{1b}[2J\u{1b}]0;title\u{7}nothing\n";
-    let answer = ok(json!({"inspect": {"changes_present": false, "plan": plan}}));
-    let server = Conversation::with([answer, done()]).await;
-    let said = server.run(enable(), &[INSPECT, ENABLE]).await;
-    said.stdout_has([r"    \u{1b}[2J\u{1b}]0;title\u{7}nothing"]);
 }
 
 #[tokio::test]

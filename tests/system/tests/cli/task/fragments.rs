@@ -1,6 +1,6 @@
 //! Parts of the output that scripts of the original look for, each on its stream, and on one line.
 
-use cts_testkit::{ScriptedAnswer, assert_contains};
+use cts_testkit::ScriptedAnswer;
 use serde_json::json;
 
 use super::call::Call;
@@ -165,22 +165,4 @@ async fn each_fragment_is_on_its_stream() {
 async fn without_a_command_the_usage_is_shown() {
     let said = Call::original(&[]).run().await;
     said.stdout_has(["Usage CLI: consul-terraform-sync <command> [-help] [options]"]);
-}
-
-#[tokio::test]
-async fn a_dialogue_on_a_terminal() {
-    let task = json!({"name": "web", "module": "acme/lb/cts", "enabled": true, "condition": {}});
-    let created = ScriptedAnswer::Json(201, json!({"request_id": REQUEST_ID, "task": task}));
-    let server = Conversation::with([plan(), created]).await;
-    let call = with_files(Call::original(&["task", "create", "-task-file=web.hcl"]));
-    let dialogue = [
-        ("Do you want to perform these actions for 'web'?", ""),
-        ("Enter a value: ", "yes\n"),
-        ("Task 'web' created", ""),
-    ];
-    let said = server.call(call).talk(&dialogue).await;
-    assert_contains(
-        &said,
-        ["Creating the task will perform the actions described above."],
-    );
 }

@@ -3,8 +3,7 @@
 use std::process::Stdio;
 
 use cts_tests::DEADLINE;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::{Files, mutual, plain, tls};
@@ -163,31 +162,4 @@ async fn other_programs() {
     for server in [to_plain, to_tls, to_mutual] {
         server.end().await;
     }
-}
-
-#[tokio::test]
-async fn a_plain_request_gets_its_answer_whatever_its_body_is() {
-    let files = Files::new();
-    let server = tls(&files).await;
-    for method in ["GET", "POST", "PATCH", "DELETE"] {
-        for length in [0, 1, 2_000, 100_000] {
-            let address = format!("localhost:{}", server.port);
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            let body = "x".repeat(length);
-            let request = format!(
-                "{method} /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"
-            );
-            // The server may answer before it has all of the body.
-            drop(stream.write_all(request.as_bytes()).await);
-            let mut answer = String::new();
-            let read = stream.read_to_string(&mut answer).await;
-            assert!(
-                read.is_ok()
-                    && answer.starts_with("HTTP/1.0 400 Bad Request\r\n")
-                    && answer.contains("Client sent an HTTP request to an HTTPS server."),
-                "{method} with {length} bytes: {read:?}, {answer:?}"
-            );
-        }
-    }
-    server.end().await;
 }

@@ -54,38 +54,6 @@ async fn a_workspace_of_cts_that_has_lost_its_tag_is_refused_once_it_was_used() 
 }
 
 #[tokio::test]
-async fn a_repository_a_local_mode_and_a_denied_tag_are_refused() {
-    for (mode, tag, repository, expected) in [
-        (
-            "local",
-            "a",
-            false,
-            "execution mode 'local' not supported for CTS",
-        ),
-        ("remote", "no-cts", false, "which `tags_denylist` has"),
-        ("remote", "a", true, "version control"),
-    ] {
-        let stage = Stage::new().await;
-        stage.configure("");
-        let text = std::fs::read_to_string(stage.site.path().join("cts.hcl")).unwrap();
-        let denied = "prefix = \"cts-\" tags_denylist = [\"no-cts\"]";
-        stage
-            .site
-            .write("cts.hcl", &text.replace("prefix = \"cts-\"", denied));
-        stage
-            .server
-            .create_workspace(WORKSPACE, json!({ "execution-mode": mode }));
-        stage.server.tag(WORKSPACE, "source:cts");
-        stage.server.tag(WORKSPACE, tag);
-        if repository {
-            stage.server.connect_repository(WORKSPACE, "acme/edge");
-        }
-        let message = refused(&stage).await;
-        assert!(message.contains(expected), "{message}");
-    }
-}
-
-#[tokio::test]
 async fn a_token_without_rights_says_which() {
     let stage = Stage::new().await;
     stage.server.take_rights(&[Right::ManageWorkspaces]);

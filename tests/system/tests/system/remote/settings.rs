@@ -2,7 +2,7 @@
 
 use cts_testkit::hcp::Phase;
 use cts_tests::{RECORDER, task};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::stage::{Stage, WORKSPACE};
 
@@ -106,39 +106,6 @@ async fn stage_with_version(current: &str, versions: &[&str]) -> Stage {
         .update_workspace(WORKSPACE, json!({ "auto-apply": true }));
     stage.server.tag(WORKSPACE, "source:cts");
     stage
-}
-
-#[tokio::test]
-async fn an_old_version_is_raised_unless_the_task_forbids_it() {
-    let stage = stage_with_version("0.12.31", &["0.12.31", "0.13.0", "1.14.3"]).await;
-    let version = |stage: &Stage| -> Value {
-        stage.server.workspace(WORKSPACE)["attributes"]["terraform-version"].clone()
-    };
-    stage.configure_tasks("", &edge("auto_upgrade_tf_version = false"));
-    stage.register("web-1").await;
-    let message = error_of_first_event(&stage).await;
-    for text in [
-        "Terraform 0.12.31",
-        "0.13.0 to 1.14.3",
-        "auto_upgrade_tf_version",
-    ] {
-        assert!(message.contains(text), "{message}");
-    }
-    assert_eq!(version(&stage), "0.12.31");
-    assert!(stage.runs().is_empty(), "{:?}", stage.runs());
-
-    stage.configure("");
-    let cts = stage.start().await;
-    stage.register("web-2").await;
-    stage.recorded(&["web-1", "web-2"]).await;
-    assert_eq!(version(&stage), "0.13.0");
-    cts.stop().await;
-    stage.configure_tasks("", &edge("terraform_version = \"1.14.3\""));
-    let cts = stage.start().await;
-    stage.register("web-3").await;
-    stage.recorded(&["web-1", "web-2", "web-3"]).await;
-    assert_eq!(version(&stage), "1.14.3");
-    cts.stop().await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cts_testkit::{ConsulAgent, ObjectStore, Postgres, assert_contains, eventually};
+use cts_testkit::{ConsulAgent, Postgres, assert_contains, eventually};
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
 use serde_json::Value;
 
@@ -189,66 +189,6 @@ async fn one_task_does_not_put_back_the_state_of_another() {
     // The state that was moved away is replaced on the way back.
     let all = ["web-1", "web-2", "web-3", "web-4"];
     stage.one_more(&local(&old), "web-4", &all).await;
-}
-
-#[tokio::test]
-async fn states_move_through_all_kinds_of_backends() {
-    let stage = Stage::new(&["pool"]).await;
-    let store = ObjectStore::with_bucket(BUCKET).await;
-    let s3 = s3(&store.address(), "network");
-    let pg = pg().await;
-    let backends = [
-        local(&stage.file("old")),
-        String::new(),
-        consul("elsewhere"),
-        pg,
-        s3,
-        local(&stage.file("new")),
-    ];
-    let ids = ["web-1", "web-2", "web-3", "web-4", "web-5", "web-6"];
-    for (index, driver) in backends.iter().enumerate() {
-        stage.one_more(driver, ids[index], &ids[..=index]).await;
-    }
-    let state = &states(&stage.file("new"), &stage.tasks)[0];
-    let instances = state["resources"][0]["instances"].as_array().unwrap();
-    assert_eq!(instances.len(), ids.len());
-}
-
-/// A worker that never had the directory does not begin with an empty state.
-#[tokio::test]
-async fn without_the_directory_the_previous_backend_must_be_named() {
-    let stage = Stage::new(&["pool"]).await;
-    let (old, new) = (stage.file("old"), stage.file("new"));
-    stage.one_more(&local(&old), "web-1", &["web-1"]).await;
-    fs::remove_dir_all(stage.site.work().join("pool")).unwrap();
-
-    stage.configure(&local(&new));
-    stage.register("web-2").await;
-    let cts = Instance::start(&stage.site).await;
-    let error = eventually(DEADLINE, async || {
-        let runs = cts.api.get("/v1/runs?task=pool&limit=1").await;
-        let error = runs["runs"][0]["error"].as_str().map(str::to_owned);
-        error.ok_or(runs)
-    })
-    .await;
-    for text in [
-        "the task's state is not there, and it is not known where it was before",
-        "previous_backend \"KIND\"",
-        "cts task state pool -keep=new",
-    ] {
-        assert!(error.contains(text), "{error}");
-    }
-    assert_eq!(stage.made("pool"), ["web-1"]);
-    cts.stop().await;
-
-    let named = format!(
-        "{}\n  previous_backend \"local\" {{ workspace_dir = \"{}\" }}",
-        local(&new),
-        old.display()
-    );
-    stage
-        .one_more(&named, "web-3", &["web-1", "web-2", "web-3"])
-        .await;
 }
 
 /// A state at a path of Consul.
