@@ -9,11 +9,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
+use cts_core::runs::{Plan, RunKind, RunStatus};
 use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
+use cts_proto::log::v1::LogStream;
+use cts_proto::run::v1::RunDetails;
 
+use crate::details::split;
 use crate::error::StoreError;
-use crate::model::LogStream;
 
 /// Size in bytes from which inputs and plans are compressed. Compressing smaller ones delays every change more than
 /// the saved space is worth.
@@ -49,8 +51,7 @@ pub fn encoded_plan(
     })
 }
 
-/// Encodes the details of an attempt as they are stored, `summary` and `findings`, cut to the size that is
-/// kept. `operation` is for the error.
+/// Encodes the details of an attempt as they are stored, `summary` and `findings`. `operation` is for the error.
 pub fn encoded_details(
     operation: &'static str,
     details: Option<&RunDetails>,
@@ -58,7 +59,7 @@ pub fn encoded_details(
     let Some(details) = details else {
         return Ok((None, None));
     };
-    let RunDetails { summary, findings } = details.clone().bounded();
+    let (summary, findings) = split(details.clone());
     let summary = encoded(operation, &summary)?;
     let findings = encoded(operation, &findings)?;
     Ok((Some(summary), Some(findings)))
@@ -225,11 +226,15 @@ impl Cell<'_> {
 
     /// The stream of a log line.
     pub fn log_stream(self, text: &str) -> Result<LogStream, StoreError> {
-        self.word(
-            text,
-            [LogStream::Stdout, LogStream::Stderr],
-            LogStream::as_str,
-        )
+        self.word(text, [LogStream::Stdout, LogStream::Stderr], stored_stream)
+    }
+}
+
+/// The stored spelling of a stream; a line without one counts as output.
+pub const fn stored_stream(stream: LogStream) -> &'static str {
+    match stream {
+        LogStream::Stdout | LogStream::Unspecified => "stdout",
+        LogStream::Stderr => "stderr",
     }
 }
 

@@ -10,7 +10,7 @@ use cts_core::runs::AttemptOutcome;
 use cts_core::{RunId, whole_milliseconds};
 use parking_lot::Mutex;
 
-use crate::ended::{Ended, outcome_word};
+use crate::ended::Ended;
 use crate::leased_run::LeasedRun;
 
 /// Most failed runs that are kept. A run beyond them has lines of each attempt.
@@ -75,7 +75,6 @@ impl AttemptLines {
     /// The attempt has ended. Logs that, or leaves it to [`EndLine::reported`] if the level depends on the answer to the
     /// report. The scheduler logs the error of an attempt that has failed.
     pub(crate) fn end(self, run: &LeasedRun, ended: &Ended) -> EndLine {
-        let summary = ended.details.as_ref().map(|details| &details.summary);
         let has_failed = matches!(
             ended.outcome,
             AttemptOutcome::Failed(_) | AttemptOutcome::Declined(_)
@@ -83,9 +82,11 @@ impl AttemptLines {
         let line = EndLine {
             is_open: self.is_repeated && has_failed,
             has_failed,
-            result: outcome_word(&ended.outcome),
-            changes: summary
-                .and_then(|summary| summary.resources)
+            result: ended.outcome.as_str(),
+            changes: ended
+                .details
+                .as_ref()
+                .and_then(|details| details.resources)
                 .map(|changes| changes.to_string()),
             took: whole_milliseconds(run.acquired.elapsed()),
         };

@@ -380,7 +380,7 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
             outcome: Some(outcome),
             log: log_to_wire(log),
-            details: details.map(convert::details_to_wire),
+            details,
             state: state.map(convert::terraform_state_to_wire),
             held_for: Some(convert::duration_to_wire(held_for)),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 
 /// Activity of a worker on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -54,10 +54,4 @@ pub struct CurrentPhase {
     pub phase: RunPhase,
     /// Its duration so far.
     pub lasted: Duration,
-}
-
-/// Deserializes a phase; `None` for a phase of a later version.
-pub(super) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RunPhase>, D::Error> {
-    let text = Option::<String>::deserialize(from)?;
-    Ok(text.and_then(|text| RunPhase::parse(&text)))
 }
