@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
+use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts, spelled};
 use cts_proto::log::v1::LogStream;
 use cts_proto::run::v1::RunDetails;
 
@@ -134,11 +134,7 @@ impl Cell<'_> {
 
     /// Parses the origin of a task.
     pub fn origin(self, text: &str) -> Result<TaskOrigin, StoreError> {
-        self.word(
-            text,
-            [TaskOrigin::Config, TaskOrigin::Api],
-            TaskOrigin::as_str,
-        )
+        self.word(text, TaskOrigin::ALL, TaskOrigin::as_str)
     }
 
     /// Parses the phase of a task between creation and deletion.
@@ -148,7 +144,7 @@ impl Cell<'_> {
 
     /// Parses the effect on a task of the end of the run that creates it.
     pub fn creation(self, text: &str) -> Result<Creation, StoreError> {
-        self.word(text, [Creation::Keep, Creation::Discard], Creation::as_str)
+        self.word(text, Creation::ALL, Creation::as_str)
     }
 
     /// Parses the kind of a requested run.
@@ -183,9 +179,7 @@ impl Cell<'_> {
 
     /// A run's status.
     pub fn run_status(self, text: &str) -> Result<RunStatus, StoreError> {
-        use RunStatus::{Cancelled, Failed, Queued, Running, Succeeded};
-        let all = [Queued, Running, Succeeded, Failed, Cancelled];
-        self.word(text, all, RunStatus::as_str)
+        self.word(text, RunStatus::ALL, RunStatus::as_str)
     }
 
     /// Reads a task's own timeouts from its JSON; `None` if that JSON does not contain any.
@@ -217,11 +211,7 @@ impl Cell<'_> {
 
     /// How an input or a plan is stored.
     pub fn input_encoding(self, text: &str) -> Result<InputEncoding, StoreError> {
-        self.word(
-            text,
-            [InputEncoding::Plain, InputEncoding::Zstd],
-            InputEncoding::as_str,
-        )
+        self.word(text, InputEncoding::ALL, InputEncoding::as_str)
     }
 
     /// The stream of a log line.
@@ -238,24 +228,18 @@ pub const fn stored_stream(stream: LogStream) -> &'static str {
     }
 }
 
-/// How the bytes of an input or of a plan are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputEncoding {
-    /// As they are.
-    Plain,
-    /// Compressed.
-    Zstd,
+spelled! {
+    /// How the bytes of an input or of a plan are stored.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum InputEncoding {
+        /// As they are.
+        Plain = "plain",
+        /// Compressed.
+        Zstd = "zstd",
+    }
 }
 
 impl InputEncoding {
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Zstd => "zstd",
-        }
-    }
-
     /// Encodes `bytes`, compressed if they are large.
     pub fn encode(bytes: Vec<u8>) -> std::io::Result<(Self, Vec<u8>)> {
         if bytes.len() < COMPRESSED_FROM {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::hidden::without_secrets;
+use crate::spelled;
 use crate::task::spec::TaskSpec;
 
 /// Number of newest events that determine a task's status and are shown by default.
@@ -32,28 +33,22 @@ impl EventConfig {
     }
 }
 
-/// Status of a task, derived from its newest events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TaskStatus {
-    /// The newest run was applied.
-    Successful,
-    /// The newest run failed, and it is the only failure.
-    Errored,
-    /// The newest run failed, and it is not the only failure.
-    Critical,
-    /// The task never ran.
-    Unknown,
+spelled! {
+    /// Status of a task, derived from its newest events.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum TaskStatus {
+        /// The newest run was applied.
+        Successful = "successful",
+        /// The newest run failed, and it is the only failure.
+        Errored = "errored",
+        /// The newest run failed, and it is not the only failure.
+        Critical = "critical",
+        /// The task never ran.
+        Unknown = "unknown",
+    }
 }
 
 impl TaskStatus {
-    /// All statuses, in the order of the overall status.
-    pub const ALL: [Self; 4] = [
-        Self::Successful,
-        Self::Errored,
-        Self::Critical,
-        Self::Unknown,
-    ];
-
     /// Derives the status from the outcomes of the newest [`EVENTS_KEPT`] events, newest first.
     pub fn derive(newest_first: impl IntoIterator<Item = bool>) -> Self {
         let mut outcomes = newest_first.into_iter().take(EVENTS_KEPT);
