@@ -34,7 +34,8 @@ pub use engine::module_interface::ModuleInterface;
 pub use engine::provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use engine::remote::{
     DEFAULT_REMOTE_HOSTNAME, InvalidHostname, RemoteConfiguration, RemoteRun, RemoteRuns,
-    RemoteWorkspace, TaskRemoteRun, poll_pause, remote_server_url, requests_per_minute,
+    RemoteWorkspace, TaskRemoteRun, bounded_url, poll_pause, remote_server_url,
+    requests_per_minute,
 };
 pub use lease::availability::{Candidate, UnschedulableReason, unschedulable_reason};
 pub use lease::lost_lease::LostLease;
@@ -46,7 +47,7 @@ pub use run::after_run::{TaskAfterRun, task_after_run};
 pub use run::complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use run::current_state::{CurrentState, OpenRun, StateFacts, TimedState};
 pub use run::delivery::{Delivery, DeliveryAttempt};
-pub use run::event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
+pub use run::event::{EVENTS_KEPT, EventConfig, TaskStatus};
 pub use run::held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use run::housekeeping::{LogSpace, housekeeping_wait};
 pub use run::input::{Content, FrozenInput, RunInput, ThawError};

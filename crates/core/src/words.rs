@@ -15,5 +15,6 @@ pub(crate) mod identity;
 pub(crate) mod log_level;
 pub(crate) mod regexp;
 pub(crate) mod size;
+pub(crate) mod spelled;
 pub(crate) mod timeouts;
 pub(crate) mod trace;

@@ -20,12 +20,12 @@ mod task;
 mod view;
 mod worker;
 
-pub use attempts::{attempt_to_wire, current_phase_from_wire, run_phase_to_wire};
+pub use attempts::{attempt_ending_to_wire, current_phase_from_wire, run_phase_to_wire};
 pub use cts_proto::time::{
     duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire,
 };
 pub use delta::{append_part, delta_from_wire, delta_to_wire};
-pub use details::{details_from_wire, details_to_wire};
+pub use details::{bounded_details, edited_details};
 pub use draft::{draft_from_wire, draft_to_wire};
 pub use journal::{
     journal_entry_from_wire, journal_entry_to_wire, journal_from_wire, journal_to_wire,
@@ -45,8 +45,8 @@ pub use state::{
     terraform_state_to_wire,
 };
 pub use task::{
-    blocked_to_wire, current_state_from_wire, current_state_to_wire, event_to_wire, loss_from_wire,
-    phase_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
+    blocked_to_wire, current_state_from_wire, current_state_to_wire, loss_from_wire, phase_to_wire,
+    task_from_spec, task_status_from_wire, task_status_to_wire,
 };
 pub use view::{subscribe_to_wire, views_from_wire};
 pub use worker::{

@@ -79,7 +79,6 @@ macro_rules! store_suite {
                 the_created_run_of_a_task_has_details,
                 details_are_those_of_the_last_attempt,
                 lists_have_the_summaries_of_details,
-                details_that_are_too_much_are_bounded,
             }
             plans {
                 plans_come_back_unchanged,

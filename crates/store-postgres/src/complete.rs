@@ -1,8 +1,9 @@
 //! The end of an attempt.
 
+use cts_core::EventConfig;
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::{Event, EventConfig};
-use cts_store::{Completed, Completion, LeaseError, stored_serial};
+use cts_store::cell::stored_stream;
+use cts_store::{Completed, Completion, Event, LeaseError, stored_serial};
 use cts_store_sql::attempt_ends;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
@@ -38,7 +39,10 @@ async fn applied(
     completion: &Completion,
 ) -> Result<Option<Completed>, LeaseError> {
     let failed = failed_to("end a run");
-    let streams = completion.log.iter().map(|line| line.stream.as_str());
+    let streams = completion
+        .log
+        .iter()
+        .map(|line| stored_stream(line.stream()));
     let lines = completion.log.iter().map(|line| &*line.text);
     let (summary, findings) = encoded_details(ENCODE, completion.details.as_ref())?;
     let row = sqlx::query(

@@ -1,6 +1,7 @@
 //! The end of an attempt: reads the stored rows and decides which writes follow. For implementations.
 
 mod attempt_end;
+mod attempt_record;
 mod completion;
 mod history;
 mod leased_attempt;
@@ -11,16 +12,19 @@ use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, EarlyFailure, RunKind, RunStatus,
     after_attempt, after_lost_lease, becomes_ending, ends_cancelled, failure_text, is_given_back,
-    keep_attempt, keep_error,
+    keep_error,
 };
-use cts_core::{Destruction, Event, TaskAfterRun, task_after_run};
+use cts_core::{Destruction, TaskAfterRun, task_after_run};
 
 pub use self::attempt_end::{AttemptEnd, AttemptWrites};
+use self::attempt_record::keep_attempt;
+pub use self::attempt_record::{ATTEMPTS_RECORDED, AttemptRecord};
 pub use self::history::attempts;
 pub use self::leased_attempt::Attempt;
 use crate::cancel::{cancelled_error, withdrawn_from};
 use crate::cell::Cell;
 use crate::error::StoreError;
+use crate::event::Event;
 use crate::model::{Completion, lost_lease_error};
 
 impl Attempt {
@@ -89,7 +93,8 @@ impl Attempt {
 
     /// Whether the attempt does not count because the machine of the worker is at fault.
     fn is_given_back(&self, completion: &Completion) -> bool {
-        is_given_back(completion.early_failure, &completion.holder, &self.records)
+        let earlier = self.records.iter().map(AttemptRecord::earlier);
+        is_given_back(completion.early_failure, &completion.holder, earlier)
     }
 
     fn note_cancelled(&mut self) {

@@ -8,10 +8,11 @@ use cts_core::runs::{
     keep_error,
 };
 use cts_core::{
-    Event, EventConfig, EventId, RemoteRun, RunId, TaskName, TaskPhase, TaskRemoteRun, WorkerId,
+    EventConfig, EventId, RemoteRun, RunId, TaskName, TaskPhase, TaskRemoteRun, WorkerId,
 };
 
 use crate::error::{CancelError, StoreError};
+use crate::event::Event;
 use crate::fields::{Columns, Fields};
 use crate::task::RunRequest;
 

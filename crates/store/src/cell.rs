@@ -9,11 +9,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
-use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
+use cts_core::runs::{Plan, RunKind, RunStatus};
+use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts, spelled};
+use cts_proto::log::v1::LogStream;
+use cts_proto::run::v1::RunDetails;
 
+use crate::details::split;
 use crate::error::StoreError;
-use crate::model::LogStream;
 
 /// Size in bytes from which inputs and plans are compressed. Compressing smaller ones delays every change more than
 /// the saved space is worth.
@@ -49,8 +51,7 @@ pub fn encoded_plan(
     })
 }
 
-/// Encodes the details of an attempt as they are stored, `summary` and `findings`, cut to the size that is
-/// kept. `operation` is for the error.
+/// Encodes the details of an attempt as they are stored, `summary` and `findings`. `operation` is for the error.
 pub fn encoded_details(
     operation: &'static str,
     details: Option<&RunDetails>,
@@ -58,7 +59,7 @@ pub fn encoded_details(
     let Some(details) = details else {
         return Ok((None, None));
     };
-    let RunDetails { summary, findings } = details.clone().bounded();
+    let (summary, findings) = split(details.clone());
     let summary = encoded(operation, &summary)?;
     let findings = encoded(operation, &findings)?;
     Ok((Some(summary), Some(findings)))
@@ -133,11 +134,7 @@ impl Cell<'_> {
 
     /// Parses the origin of a task.
     pub fn origin(self, text: &str) -> Result<TaskOrigin, StoreError> {
-        self.word(
-            text,
-            [TaskOrigin::Config, TaskOrigin::Api],
-            TaskOrigin::as_str,
-        )
+        self.word(text, TaskOrigin::ALL, TaskOrigin::as_str)
     }
 
     /// Parses the phase of a task between creation and deletion.
@@ -147,7 +144,7 @@ impl Cell<'_> {
 
     /// Parses the effect on a task of the end of the run that creates it.
     pub fn creation(self, text: &str) -> Result<Creation, StoreError> {
-        self.word(text, [Creation::Keep, Creation::Discard], Creation::as_str)
+        self.word(text, Creation::ALL, Creation::as_str)
     }
 
     /// Parses the kind of a requested run.
@@ -182,9 +179,7 @@ impl Cell<'_> {
 
     /// A run's status.
     pub fn run_status(self, text: &str) -> Result<RunStatus, StoreError> {
-        use RunStatus::{Cancelled, Failed, Queued, Running, Succeeded};
-        let all = [Queued, Running, Succeeded, Failed, Cancelled];
-        self.word(text, all, RunStatus::as_str)
+        self.word(text, RunStatus::ALL, RunStatus::as_str)
     }
 
     /// Reads a task's own timeouts from its JSON; `None` if that JSON does not contain any.
@@ -216,41 +211,35 @@ impl Cell<'_> {
 
     /// How an input or a plan is stored.
     pub fn input_encoding(self, text: &str) -> Result<InputEncoding, StoreError> {
-        self.word(
-            text,
-            [InputEncoding::Plain, InputEncoding::Zstd],
-            InputEncoding::as_str,
-        )
+        self.word(text, InputEncoding::ALL, InputEncoding::as_str)
     }
 
     /// The stream of a log line.
     pub fn log_stream(self, text: &str) -> Result<LogStream, StoreError> {
-        self.word(
-            text,
-            [LogStream::Stdout, LogStream::Stderr],
-            LogStream::as_str,
-        )
+        self.word(text, [LogStream::Stdout, LogStream::Stderr], stored_stream)
     }
 }
 
-/// How the bytes of an input or of a plan are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputEncoding {
-    /// As they are.
-    Plain,
-    /// Compressed.
-    Zstd,
+/// The stored spelling of a stream; a line without one counts as output.
+pub const fn stored_stream(stream: LogStream) -> &'static str {
+    match stream {
+        LogStream::Stdout | LogStream::Unspecified => "stdout",
+        LogStream::Stderr => "stderr",
+    }
+}
+
+spelled! {
+    /// How the bytes of an input or of a plan are stored.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum InputEncoding {
+        /// As they are.
+        Plain = "plain",
+        /// Compressed.
+        Zstd = "zstd",
+    }
 }
 
 impl InputEncoding {
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Zstd => "zstd",
-        }
-    }
-
     /// Encodes `bytes`, compressed if they are large.
     pub fn encode(bytes: Vec<u8>) -> std::io::Result<(Self, Vec<u8>)> {
         if bytes.len() < COMPRESSED_FROM {

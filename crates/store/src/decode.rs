@@ -6,18 +6,20 @@ mod states;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Occasion, RunCause, RunKind, RunPhase, RunStatus, RunSummary, WaitContext};
+use cts_core::runs::{Occasion, RunCause, RunKind, RunPhase, RunStatus, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{
-    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRun, RemoteRuns, RunId,
-    RunInput, WorkerId, WorkerRecord,
+    Delivery, Digest, EventConfig, LeaseEpoch, LostLease, RemoteRun, RemoteRuns, RunId, RunInput,
+    WorkerId, WorkerRecord,
 };
 
 pub use self::access_store::{audit_record, stored_token};
 use self::states::leased_state;
 pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
 use crate::cluster::WorkerState;
+use crate::details::Summary;
 use crate::error::StoreError;
+use crate::event::Event;
 use crate::fields::{Columns, Fields};
 use crate::model::{Lease, Requeued, RunRecord, error_of};
 use crate::settings::UnsettledRun;
@@ -374,7 +376,7 @@ pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
 pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
     let row = Fields::new(row, "read an event", "events").keyed_by_id("id")?;
     let config: EventConfig = row.json("config")?;
-    let summary: RunSummary = row.json_if_any("summary")?.unwrap_or_default();
+    let summary: Summary = row.json_if_any("summary")?.unwrap_or_default();
     Ok(Event {
         id: row.id("id")?,
         task_name: row.parse("task_name")?,
@@ -384,7 +386,7 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
         end_time: row.time("end_time")?,
         error: row.text_if_any("error")?.map(str::to_owned),
         resources: summary.resources,
-        remote_url: summary.remote_url,
+        remote_url: Some(summary.remote_url).filter(|url| !url.is_empty()),
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
         cause: row.json_if_any("cause")?,
         config,

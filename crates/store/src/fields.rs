@@ -6,15 +6,17 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
+use cts_core::runs::{Plan, RunKind, RunStatus};
 use cts_core::{TaskOrigin, TaskPhase};
+use cts_proto::log::v1::LogStream;
+use cts_proto::run::v1::RunDetails;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::cell::Cell;
 use crate::destruction::kind_of_run;
+use crate::details::join;
 use crate::error::StoreError;
-use crate::model::LogStream;
 
 /// Why the driver cannot read a column.
 pub type ColumnError = Box<dyn Error + Send + Sync>;
@@ -311,9 +313,10 @@ impl<'r> Fields<'r> {
         };
         let findings = self.text_if_any("findings")?;
         let findings = findings.map(|text| self.cell("findings").json(text));
-        Ok(Some(RunDetails {
-            summary: self.cell("summary").json(summary)?,
-            findings: findings.transpose()?.unwrap_or_default(),
-        }))
+        let summary = self.cell("summary").json(summary)?;
+        Ok(Some(join(
+            summary,
+            findings.transpose()?.unwrap_or_default(),
+        )))
     }
 }

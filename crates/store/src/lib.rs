@@ -17,8 +17,10 @@ mod continuity;
 pub mod declared;
 pub mod decode;
 mod destruction;
+mod details;
 pub mod enqueue;
 mod error;
+mod event;
 pub mod fields;
 mod model;
 pub mod schema;
@@ -27,6 +29,7 @@ mod store;
 mod task;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
+pub use attempt::{ATTEMPTS_RECORDED, AttemptRecord};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{
     Heartbeat, Hint, HintStream, LOST_AFTER, Leadership, Member, MemberState, QueueDepth,
@@ -39,13 +42,15 @@ pub use configuration::{
 pub use contents::{EncodedContents, InputContents};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
+pub use cts_proto::log::v1::{LogLine, LogStream};
 pub use destruction::{Deletion, stored_kind};
 pub use error::{CancelError, InOutage, LeaderError, LeaseError, StoreError, TaskError};
+pub use event::Event;
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, FailedAttempts,
-    FailedStart, Guarded, LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogLine, LogPage,
-    LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState,
-    Unchanged, lost_lease_error,
+    FailedStart, Guarded, LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogPage, PLANS_KEPT,
+    PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState, Unchanged,
+    lost_lease_error,
 };
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::Store;

@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind,
-    RunKinds, RunPhase, RunStatus, failure_text,
+    AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunKind, RunKinds,
+    RunPhase, RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
-    Blocked, Capabilities, Delivery, Digest, Event, EventId, FrozenInput, InstanceCounts,
-    LeaseEpoch, Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts,
-    WorkerId,
+    Blocked, Capabilities, Delivery, Digest, EventId, FrozenInput, InstanceCounts, LeaseEpoch,
+    Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
 };
+use cts_proto::log::v1::LogLine;
+use cts_proto::run::v1::RunDetails;
 
+use crate::event::Event;
 use crate::task::Refused;
 
 /// Largest number of ended plans kept of each task, and of checks. Old plans and checks are worth little, and plans
@@ -278,7 +280,7 @@ pub struct Requeued {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// Identity.
     pub id: RunId,
@@ -376,34 +378,6 @@ pub struct TaskState {
     pub check_error: Option<String>,
     /// Undecided conflict of its Terraform state and the time at which it was found.
     pub conflict: Option<(StateConflict, DateTime<Utc>)>,
-}
-
-/// Stream of Terraform that a line came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-impl LogStream {
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-        }
-    }
-}
-
-/// One line of a run's log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
-    /// The stream.
-    pub stream: LogStream,
-    /// The text without the line break.
-    pub text: String,
 }
 
 /// A part of a run's log.

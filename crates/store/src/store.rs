@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
-use cts_core::runs::AttemptRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
     TaskName, TaskSpec, TaskStatus, WorkerId,
 };
+use cts_proto::log::v1::LogLine;
 
 use self::access::AccessStore;
 use self::configuration::ConfigurationStore;
@@ -31,13 +31,14 @@ use self::remote_runs::RemoteRunStore;
 use self::restored::RestoredStore;
 use self::workers::WorkerStore;
 use crate::archive::{Archive, ArchivedRow};
+use crate::attempt::AttemptRecord;
 use crate::cancel::{CancelState, CancelledRun};
 use crate::cluster::{Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
 use crate::continuity::Continuity;
 use crate::destruction::Deletion;
 use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Lease, LogLine, LogPage,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Lease, LogPage,
     Requeued, Retention, RunFilter, RunRecord, TaskState,
 };
 use crate::settings::SettingsStore;
@@ -436,7 +437,7 @@ pub trait Store:
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// The attempts of a run, oldest first: the newest [`ATTEMPTS_RECORDED`](cts_core::runs::ATTEMPTS_RECORDED).
+    /// The attempts of a run, oldest first: the newest [`ATTEMPTS_RECORDED`](crate::ATTEMPTS_RECORDED).
     /// Empty for an unknown run and for a run that was never leased.
     async fn attempts(&self, id: RunId) -> Result<Vec<AttemptRecord>, StoreError>;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::{
-    Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
+    Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal, spelled,
 };
 
 use crate::error::{StoreError, TaskError};
@@ -78,36 +78,18 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// Kinds of reasons for which a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RefusedCode {
-    /// The data of its task was not complete in time.
-    Incomplete,
-    /// No input can be made from the data.
-    Unusable,
-    /// The task was deleted, disabled or changed since the request.
-    Withdrawn,
-    /// The run only accompanies a change, and the shrink limit or a cancelled input blocks it; the task owes a run.
-    Held,
-}
-
-impl RefusedCode {
-    /// All codes.
-    pub const ALL: [Self; 4] = [
-        Self::Incomplete,
-        Self::Unusable,
-        Self::Withdrawn,
-        Self::Held,
-    ];
-
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Incomplete => "incomplete",
-            Self::Unusable => "unusable",
-            Self::Withdrawn => "withdrawn",
-            Self::Held => "held",
-        }
+spelled! {
+    /// Kinds of reasons for which a request is refused.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum RefusedCode {
+        /// The data of its task was not complete in time.
+        Incomplete = "incomplete",
+        /// No input can be made from the data.
+        Unusable = "unusable",
+        /// The task was deleted, disabled or changed since the request.
+        Withdrawn = "withdrawn",
+        /// The run only accompanies a change, and the shrink limit or a cancelled input blocks it; the task owes a run.
+        Held = "held",
     }
 }
 

@@ -19,7 +19,9 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{PhaseTimes, ResourceCounts, RunDetails, RunFindings, RunKind, RunSummary};
+use cts_core::runs::RunKind;
+use cts_proto::run::v1::{PhaseTimes, ResourceCounts, RunDetails};
+use cts_proto::time::{duration_from_wire, duration_to_wire};
 
 use self::changes::Changes;
 use self::diagnostics::Diagnostics;
@@ -125,18 +127,13 @@ impl Report {
         let (diagnostics, more_diagnostics) = diagnostics.finish();
         let (resources, changes, more_changes) = changes.finish();
         RunDetails {
-            summary: RunSummary {
-                resources: begun.then_some(resources),
-                phases,
-                ..RunSummary::default()
-            },
-            findings: RunFindings {
-                changes,
-                more_changes,
-                diagnostics,
-                more_diagnostics,
-                outputs: Vec::new(),
-            },
+            resources: begun.then_some(resources),
+            phases: Some(phases),
+            changes,
+            more_changes,
+            diagnostics,
+            more_diagnostics,
+            ..RunDetails::default()
         }
     }
 
@@ -238,7 +235,7 @@ impl Seen {
             | Step::PushState => None,
         };
         if let Some(phase) = phase {
-            *phase = Some(phase.unwrap_or_default() + took);
+            *phase = Some(duration_to_wire(duration_from_wire(phase.as_ref()) + took));
         }
         let events = self.events.take().filter(Events::are_whole);
         let plain = self.found();

@@ -282,87 +282,47 @@ impl Failure {
         }
     }
 
+    /// The message in the original's log, by the code.
     const fn log_message(&self) -> &'static str {
-        match self {
-            Self::Command(_) => "error building configuration",
-            Self::Key(_)
-            | Self::DatabaseUrl(_)
-            | Self::NotSafe(_)
-            | Self::LocalBackend(_)
-            | Self::NoCertificates { .. }
-            | Self::NoDatabase { .. }
-            | Self::RestoredServer
-            | Self::UnknownTask { .. }
-            | Self::RemoteSettings(_)
-            | Self::PlainText(_)
-            | Self::Peers(_)
-            | Self::Address(_)
-            | Self::Tls(_)
-            | Self::ApiTls(_)
-            | Self::Issuers(_)
-            | Self::Telemetry(_) => "error validating configuration",
-            Self::Log(_) => "error setting up logging",
-            Self::Engine(_) | Self::NoEngine => "error installing driver",
-            Self::VaultSettings(_)
-            | Self::ConsulSettings(_)
-            | Self::Consul { .. }
-            | Self::NoLeader { .. }
-            | Self::Guard(_)
-            | Self::Place(_)
-            | Self::Locked { .. }
-            | Self::Path { .. }
-            | Self::Temporary(_)
-            | Self::Store(_)
-            | Self::Scheduler(_)
-            | Self::ProcessEnv(_)
-            | Self::Handover(_) => "error setting up controller",
-            Self::Listen { .. }
-            | Self::Call(_)
-            | Self::Pass { .. }
-            | Self::PassCut { .. }
-            | Self::Part(_) => "error running controller",
+        if let Self::Command(_) = self {
+            return "error building configuration";
+        }
+        match self.code() {
+            ErrorCode::SettingsNotSafe
+            | ErrorCode::SettingsIncomplete
+            | ErrorCode::CredentialsUnusable
+            | ErrorCode::RemoteUnusable
+            | ErrorCode::PlaintextRefused
+            | ErrorCode::AddressInvalid
+            | ErrorCode::TelemetryUnusable => "error validating configuration",
+            ErrorCode::LogUnusable => "error setting up logging",
+            ErrorCode::EngineUnusable => "error installing driver",
+            ErrorCode::PortUnusable
+            | ErrorCode::CommandFailed
+            | ErrorCode::PassFailed
+            | ErrorCode::PartEnded => "error running controller",
+            _ => "error setting up controller",
         }
     }
 
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Command(error) => error.exit_code(),
-            Self::ConsulSettings(_)
-            | Self::VaultSettings(_)
-            | Self::Key(_)
-            | Self::DatabaseUrl(_)
-            | Self::NotSafe(_)
-            | Self::Consul { .. }
-            | Self::LocalBackend(_)
-            | Self::NoCertificates { .. }
-            | Self::NoDatabase { .. }
-            | Self::RestoredServer
-            | Self::Tls(_)
-            | Self::ApiTls(_)
-            | Self::Issuers(_)
-            | Self::Telemetry(_)
-            | Self::Log(_)
-            | Self::PlainText(_)
-            | Self::Peers(_)
-            | Self::Address(_)
-            | Self::Place(_)
-            | Self::UnknownTask { .. }
-            | Self::RemoteSettings(_)
-            | Self::NoLeader { .. } => EXIT_UNUSABLE,
-            Self::Engine(_) | Self::NoEngine => EXIT_TERRAFORM,
-            Self::Locked { .. }
-            | Self::Path { .. }
-            | Self::Store(_)
-            | Self::Scheduler(_)
-            | Self::Listen { .. }
-            | Self::Guard(_)
-            | Self::Call(_)
-            | Self::ProcessEnv(_)
-            | Self::Handover(_)
-            | Self::Temporary(_)
-            | Self::Pass { .. }
-            | Self::Part(_) => EXIT_GENERAL,
-            Self::PassCut { .. } => EXIT_SLOW_END,
+            Self::Command(error) => return error.exit_code(),
+            Self::Place(_) => return EXIT_UNUSABLE,
+            Self::PassCut { .. } => return EXIT_SLOW_END,
+            _ => {}
+        }
+        match self.code() {
+            ErrorCode::EngineUnusable => EXIT_TERRAFORM,
+            ErrorCode::DatabaseUnusable
+            | ErrorCode::CommandFailed
+            | ErrorCode::DirectoryLocked
+            | ErrorCode::PathUnusable
+            | ErrorCode::PassFailed
+            | ErrorCode::PortUnusable
+            | ErrorCode::ProcessUnusable
+            | ErrorCode::PartEnded => EXIT_GENERAL,
+            _ => EXIT_UNUSABLE,
         }
     }
 }

@@ -12,20 +12,20 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
-use cts_core::TraceContext;
 use cts_listen::{Browsers, ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
 use cts_telemetry::Traces;
-use http::request::Parts;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
+use crate::api_request::ApiRequest;
 use crate::authorization::visitor::Visitor;
 use crate::authorization::{Access, RequestSummary};
 use crate::body::{self, BODIES, BodyLimit};
-use crate::metrics::{self, Metrics};
+use crate::endpoint::{endpoint, is_for_the_leader};
+use crate::metrics::Metrics;
 use crate::options::{Deps, LocalTime, Mode, Options};
 use crate::outage_watch::{only_reads, unless_unhealthy};
 use crate::problem::{Family, Problem, refuse};
@@ -35,12 +35,10 @@ use crate::request::query::StatusQuery;
 use crate::request::run_mode::RunMode;
 use crate::request_id::RequestId;
 use crate::request_span::RequestSpan;
-use crate::route::{Route, is_for_the_leader, resolve};
+use crate::route::{Route, resolve};
 use crate::routes::changes::Received;
-use crate::routes::family;
 use crate::routes::health::health;
-use crate::routes::{audit, changes, leader, legacy_family, new_family, overview, runs};
-use crate::scheduler_client::on_behalf::OnBehalf;
+use crate::routes::{changes, leader, legacy_family, new_family, overview, runs};
 use crate::scheduler_client::overview_board::OverviewBoard;
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
@@ -85,18 +83,6 @@ struct App {
     names: usize,
     metrics: Metrics,
     traces: Traces,
-}
-
-/// A request that is not answered yet.
-struct ApiRequest {
-    head: Parts,
-    body: Body,
-    connection: Connection,
-    visitor: Visitor,
-    address: IpAddr,
-    id: RequestId,
-    /// The span of the request, if it may lead to a run.
-    trace: Option<TraceContext>,
 }
 
 /// The whole API. Requests must carry their `Connection` as an extension.
@@ -151,7 +137,10 @@ async fn dispatch(
     let begun = Instant::now();
     let (head, body) = request.into_parts();
     let route = resolve(&head.method, head.uri.path());
-    let (family, template) = (family(&route, id), metrics::template(&route));
+    let (family, template) = {
+        let endpoint = endpoint(&route);
+        (endpoint.family(id), endpoint.template)
+    };
     let address = app.clients.address(connection.peer.ip(), &head.headers);
     let summary = RequestSummary {
         method: head.method.clone(),
@@ -172,14 +161,14 @@ async fn dispatch(
         app.access.permit(&route, &visitor)?;
         let request = ApiRequest {
             head,
-            body,
             connection,
             visitor: visitor.clone(),
             address,
             id,
             trace,
+            local_time: Arc::clone(&app.local_time),
         };
-        app.answer(route, request).await
+        app.answer(route, &request, body).await
     };
     let answer = if reads {
         unless_unhealthy(&app.cluster, Box::pin(answering)).await
@@ -189,6 +178,7 @@ async fn dispatch(
     let answer = match answer {
         Ok(answer) => answer,
         Err(mut problem) => {
+            problem.log(id);
             if problem.is_without_scheduler()
                 && let Some(reason) = app.cluster.outage().await
             {
@@ -208,7 +198,12 @@ async fn dispatch(
 }
 
 impl App {
-    async fn answer(&self, route: Route, request: ApiRequest) -> Result<Response, Problem> {
+    async fn answer(
+        &self,
+        route: Route,
+        request: &ApiRequest,
+        body: Body,
+    ) -> Result<Response, Problem> {
         // These are checked before the leader's interceptor.
         self.find_scheduler(&route).await?;
         let is_checked_first = matches!(route, Route::CreateTask | Route::ReplaceTask(_));
@@ -218,83 +213,66 @@ impl App {
         {
             return Ok(answer);
         }
-        let query = request.head.uri.query();
-        let (id, time) = (request.id, &self.local_time);
         match route {
             Route::Preflight => Ok(StatusCode::OK.into_response()),
             Route::Refused(refusal) => Ok(refuse(&refusal, &request.head.method)),
             Route::Health => health(&self.cluster).await,
-            Route::OverallStatus => {
-                legacy_family::page(&self.board, Page::Overall, &request.visitor, id).await
-            }
+            Route::OverallStatus => legacy_family::page(&self.board, Page::Overall, request).await,
             Route::TaskStatuses => {
-                let page = Page::from(StatusQuery::parse(query)?);
-                legacy_family::page(&self.board, page, &request.visitor, id).await
+                let page = Page::from(StatusQuery::parse(request.query())?);
+                legacy_family::page(&self.board, page, request).await
             }
             Route::TaskStatus(name) => {
-                legacy_family::task_status(&self.tasks, &name, query, time, id).await
+                legacy_family::task_status(&self.tasks, &name, request).await
             }
-            Route::ClusterStatus => new_family::cluster_status(&self.cluster, id).await,
-            Route::Tasks => new_family::tasks(&self.tasks, &request.visitor, id).await,
-            Route::Task(name) => new_family::task(&self.tasks, &name, id).await,
-            Route::CreateTask => self.create(request).await,
-            Route::ReplaceTask(name) => self.replace(&name, request).await,
-            Route::UpdateTask(name) => self.update(&name, request).await,
+            Route::ClusterStatus => new_family::cluster_status(&self.cluster, request).await,
+            Route::Tasks => new_family::tasks(&self.tasks, request).await,
+            Route::Task(name) => new_family::task(&self.tasks, &name, request).await,
+            Route::CreateTask => self.create(request, body).await,
+            Route::ReplaceTask(name) => self.replace(&name, request, body).await,
+            Route::UpdateTask(name) => self.update(&name, request, body).await,
             Route::DeleteTask(name) => {
-                changes::delete(&self.changes(&request), &name, query, id).await
+                changes::delete(&self.changes(request), &name, request).await
             }
             Route::PlanDestruction(name) => {
-                let _permit = self.wait(&request)?;
-                changes::plan_destruction(&self.changes(&request), &name, id).await
+                let _permit = self.wait(request)?;
+                changes::plan_destruction(&self.changes(request), &name, request.id).await
             }
             Route::ReleaseTask(name) => {
-                let calls = self.changes(&request);
-                let (_headers, body) = self.received(request, BodyLimit::Large).await;
-                changes::release(&calls, &name, body, time, id).await
+                let body = self.received(request, body, BodyLimit::Large).await;
+                changes::release(&self.changes(request), &name, body, request).await
             }
             Route::TerraformState(name) => {
-                changes::terraform_state(&self.tasks, &name, time, id).await
+                changes::terraform_state(&self.tasks, &name, request).await
             }
-            Route::DecideState(name) => self.decide_state(&name, request).await,
-            Route::ExplainTask(name) => {
-                runs::explanation(&self.tasks, &name, &request.visitor, time, id).await
+            Route::DecideState(name) => {
+                let body = self.received(request, body, BodyLimit::Small).await;
+                changes::decide_state(&self.changes(request), &name, body, request).await
             }
-            Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
-            Route::Queue => runs::queue(&self.runs, id).await,
-            Route::Overview => overview::overview(&self.overviews, id).await,
-            Route::CurrentStates => {
-                overview::current_states(&self.overviews, &request.visitor, id).await
-            }
-            Route::DrainWorker(worker) => {
-                overview::drain(&self.workers, &worker, &request.on_behalf(), id).await
-            }
-            Route::Runs => runs::runs(&self.runs, query, &request.visitor, time, id).await,
-            Route::Run(run) => runs::run(&self.runs, &run, query, &request.visitor, time, id).await,
+            Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, request).await,
+            Route::Configuration => Ok(request.id_last(self.cluster.configuration().await?)),
+            Route::Queue => Ok(request.id_last(self.runs.queue().await?)),
+            Route::Overview => overview::overview(&self.overviews, request).await,
+            Route::CurrentStates => overview::current_states(&self.overviews, request).await,
+            Route::DrainWorker(worker) => overview::drain(&self.workers, &worker, request).await,
+            Route::Runs => runs::runs(&self.runs, request).await,
+            Route::Run(run) => runs::run(&self.runs, &run, request).await,
             Route::CancelRun(run) => {
-                runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
-                let (by, visitor) = (request.on_behalf(), request.visitor.clone());
-                let (_headers, body) = self.received(request, BodyLimit::Small).await;
-                runs::cancel(&self.runs, &run, body, &visitor, &by, time, id).await
+                runs::require_visible(&self.runs, &run, request).await?;
+                let body = self.received(request, body, BodyLimit::Small).await;
+                runs::cancel(&self.runs, &run, body, request).await
             }
             Route::RunLog(run) => {
-                runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
-                let answer = self.stream(&request)?;
-                streams::log::log(&self.runs, &run, query, answer, id).await
+                runs::require_visible(&self.runs, &run, request).await?;
+                streams::log::log(&self.runs, &run, self.stream(request)?, request).await
             }
             Route::Events => {
-                let time = Arc::clone(time);
-                let answer = self.stream(&request)?;
-                streams::events::events(
-                    &self.events,
-                    query,
-                    request.visitor.clone(),
-                    answer,
-                    time,
-                    id,
-                )
-                .await
+                streams::events::events(&self.events, self.stream(request)?, request).await
             }
-            Route::Audit => audit::records(&self.audit, query, time, id).await,
+            Route::Audit => {
+                let query = parameters::audit(request.query())?;
+                Ok(request.id_first(StatusCode::OK, self.audit.records(query).await?))
+            }
             Route::Document(format) => Ok(document::answer(format)),
         }
     }
@@ -354,62 +332,52 @@ impl App {
         Ok(redirection.map(|problem| problem.answer(Family::Legacy)))
     }
 
-    async fn create(&self, request: ApiRequest) -> Result<Response, Problem> {
-        let mode = RunMode::parse(request.head.uri.query())?;
-        let id = request.id;
-        let _permit = self.wait(&request)?;
-        let (calls, visitor) = (self.changes(&request), request.visitor.clone());
-        let (headers, body) = self.received(request, BodyLimit::Large).await;
-        let request = changes::read_creation(mode, &headers, body, self.names, &visitor, id)?;
+    async fn create(&self, request: &ApiRequest, body: Body) -> Result<Response, Problem> {
+        let mode = RunMode::parse(request.query())?;
+        let _permit = self.wait(request)?;
+        let body = self.received(request, body, BodyLimit::Large).await;
+        let creation = changes::read_creation(mode, body, self.names, request)?;
         match self.intercepted().await? {
             Some(answer) => Ok(answer),
-            None => changes::create(&calls, request, id).await,
+            None => changes::create(&self.changes(request), creation, request.id).await,
         }
     }
 
-    async fn replace(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
-        let mode = RunMode::parse_for_replacement(request.head.uri.query())?;
-        let release = parameters::replacement_releases(request.head.uri.query())?;
-        let id = request.id;
-        let _permit = self.wait(&request)?;
-        let calls = self.changes(&request);
-        let (headers, body) = self.received(request, BodyLimit::Large).await;
-        let (request, revision) =
-            changes::read_replacement(mode, name, &headers, body, self.names)?;
-        match self.intercepted().await? {
-            Some(answer) => Ok(answer),
-            None => changes::replace(&calls, request, (revision, release), id).await,
+    async fn replace(
+        &self,
+        name: &str,
+        request: &ApiRequest,
+        body: Body,
+    ) -> Result<Response, Problem> {
+        let mode = RunMode::parse_for_replacement(request.query())?;
+        let release = parameters::replacement_releases(request.query())?;
+        let _permit = self.wait(request)?;
+        let body = self.received(request, body, BodyLimit::Large).await;
+        let headers = &request.head.headers;
+        let (replacement, revision) =
+            changes::read_replacement(mode, name, headers, body, self.names)?;
+        if let Some(answer) = self.intercepted().await? {
+            return Ok(answer);
         }
+        let calls = self.changes(request);
+        changes::replace(&calls, replacement, (revision, release), request.id).await
     }
 
-    async fn decide_state(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
-        let id = request.id;
-        let (calls, visitor) = (self.changes(&request), request.visitor.clone());
-        let (headers, body) = self.received(request, BodyLimit::Small).await;
-        let decision = changes::read_decision(&headers, body, &visitor)?;
-        changes::decide_state(&calls, name, decision, &self.local_time, id).await
+    async fn update(
+        &self,
+        name: &str,
+        request: &ApiRequest,
+        body: Body,
+    ) -> Result<Response, Problem> {
+        let mode = RunMode::parse_legacy(request.query())?;
+        let _permit = self.wait(request)?;
+        let body = self.received(request, body, BodyLimit::Small).await;
+        changes::update(&self.changes(request), name, mode, body, request.id).await
     }
 
-    async fn update(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
-        let mode = RunMode::parse_legacy(request.head.uri.query())?;
-        let id = request.id;
-        let _permit = self.wait(&request)?;
-        let calls = self.changes(&request);
-        let (_headers, body) = self.received(request, BodyLimit::Small).await;
-        changes::update(&calls, name, mode, body, id).await
-    }
-
-    async fn received(&self, request: ApiRequest, limit: BodyLimit) -> (HeaderMap, Received) {
-        let memory = self.bodies.none_yet(self.client(&request));
+    async fn received(&self, request: &ApiRequest, body: Body, limit: BodyLimit) -> Received {
+        let memory = self.bodies.none_yet(self.client(request));
         let deadline = request.connection.activity.body_limit();
-        let body = body::read(request.body, limit, memory, deadline).await;
-        (request.head.headers, body)
-    }
-}
-
-impl ApiRequest {
-    /// The client, for the schedulers.
-    fn on_behalf(&self) -> OnBehalf {
-        OnBehalf::of(self.visitor.caller(self.address), self.id, self.trace)
+        body::read(body, limit, memory, deadline).await
     }
 }

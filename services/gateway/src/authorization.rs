@@ -1,6 +1,6 @@
 //! Access control of the API (docs/access.md).
 //!
-//! `requirement` has the role that each route needs, `visitor` the caller of one request. The schedulers send the
+//! `requirement` compares the caller of one request, the `visitor`, with the needs of the endpoint. The schedulers send the
 //! static tokens (`tokens`) and record refused requests (`refusals`).
 
 pub(crate) mod credential;
@@ -22,9 +22,10 @@ use tonic::transport::Channel;
 
 use self::credential::Credential;
 use self::refusals::{FailureLog, RefusedRequests};
-use self::requirement::{Requirement, requirement};
+use self::requirement::check;
 use self::tokens::Tokens;
 use self::visitor::Visitor;
+use crate::endpoint::{Tasks, endpoint};
 use crate::options::AccessOptions;
 use crate::problem::Problem;
 use crate::route::Route;
@@ -109,7 +110,7 @@ impl Access {
         address: IpAddr,
     ) -> Result<Visitor, Problem> {
         let by_certificate = connection.certificate.as_ref();
-        if !self.required || requirement(route) == Requirement::Nothing {
+        if !self.required || endpoint(route).tasks == Tasks::Open {
             return Ok(Visitor::of(by_certificate.cloned()));
         }
         if !self.tokens.are_known() {
@@ -148,7 +149,7 @@ impl Access {
         match (route, self.required) {
             (Route::Audit, false) => Err(Problem::audit_needs_authentication()),
             (_, false) => Ok(()),
-            (_, true) => requirement(route).check(visitor),
+            (_, true) => check(endpoint(route), visitor),
         }
     }
 

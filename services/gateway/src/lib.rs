@@ -10,9 +10,11 @@
 //! limits), `route` (method and path), `authorization` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
 //! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
 
+mod api_request;
 mod app;
 mod authorization;
 mod body;
+mod endpoint;
 mod json;
 mod metrics;
 mod model;

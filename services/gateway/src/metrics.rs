@@ -7,8 +7,6 @@ use http::{Method, StatusCode};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
-use crate::route::Route;
-
 /// The label of methods that HTTP does not define.
 const OTHER_METHODS: &str = "_OTHER";
 
@@ -85,38 +83,5 @@ fn known(method: &Method) -> &'static str {
         Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => OTHER_METHODS,
-    }
-}
-
-/// The path of a route with parameters in the place of names.
-pub(crate) const fn template(route: &Route) -> &'static str {
-    match route {
-        Route::Health => "/v1/health",
-        Route::OverallStatus => "/v1/status",
-        Route::TaskStatuses => "/v1/status/tasks",
-        Route::TaskStatus(_) => "/v1/status/tasks/{name}",
-        Route::ClusterStatus => "/v1/status/cluster",
-        Route::Configuration => "/v1/cluster/configuration",
-        Route::Queue => "/v1/queue",
-        Route::Overview => "/v1/overview",
-        Route::CurrentStates => "/v1/overview/tasks",
-        Route::DrainWorker(_) => "/v1/workers/{id}/drain",
-        Route::Tasks | Route::CreateTask => "/v1/tasks",
-        Route::Task(_) | Route::DeleteTask(_) | Route::UpdateTask(_) | Route::ReplaceTask(_) => {
-            "/v1/tasks/{name}"
-        }
-        Route::ExplainTask(_) => "/v1/tasks/{name}/explain",
-        Route::ReleaseTask(_) => "/v1/tasks/{name}/release",
-        Route::TerraformState(_) | Route::DecideState(_) => "/v1/tasks/{name}/state",
-        Route::PlanDestruction(_) => "/v1/tasks/{name}/destroy-plan",
-        Route::Runs => "/v1/runs",
-        Route::Run(_) => "/v1/runs/{id}",
-        Route::CancelRun(_) => "/v1/runs/{id}/cancel",
-        Route::RunLog(_) => "/v1/runs/{id}/log",
-        Route::Events => "/v1/events",
-        Route::Audit => "/v1/audit",
-        Route::Document(_) => "/v1/openapi",
-        Route::Preflight => "preflight",
-        Route::Refused(_) => "none",
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Causes inside are logged here, once, and not sent.
 
-use std::error::Error;
 use std::fmt::Display;
 
 use axum::response::{IntoResponse as _, Response};
@@ -51,6 +50,16 @@ pub(crate) struct Problem {
     passes: bool,
     /// Why access is refused, for the audit records; clients hear the message.
     refusal: Option<String>,
+    /// Error of a service behind the gateway, for the log.
+    cause: Option<Cause>,
+}
+
+/// Why a service behind the gateway gave no answer.
+#[derive(Debug, PartialEq, Eq)]
+struct Cause {
+    error: String,
+    /// The connections to the schedulers, or the scheduler about its database, have a line for the outage.
+    is_outage: bool,
 }
 
 impl Problem {
@@ -62,6 +71,7 @@ impl Problem {
             closes: false,
             passes: false,
             refusal: None,
+            cause: None,
         }
     }
 
@@ -203,17 +213,29 @@ impl Problem {
         Self::new(ErrorCode::NotTheLeader, StatusCode::BAD_REQUEST, message)
     }
 
-    /// The error of a call of the scheduler about all tasks, or about the task of this name.
-    pub(crate) fn unanswered(error: &CallError, name: Option<&str>, id: RequestId) -> Self {
-        if let (CallError::NoSuchTask, Some(name)) = (error, name) {
-            return Self::unknown_task(name);
+    /// A call of the scheduler has failed.
+    fn failed(error: &CallError) -> Self {
+        let cause = Cause {
+            error: chain(error),
+            is_outage: error.is_unavailable(),
+        };
+        Self {
+            cause: Some(cause),
+            ..Self::of_failed_call(error)
         }
-        Self::failed(error, id)
     }
 
-    fn failed(error: &CallError, id: RequestId) -> Self {
-        log_failure(error, id);
-        Self::of_failed_call(error)
+    /// Logs the cause inside, if any, for the request with this id.
+    pub(crate) fn log(&self, id: RequestId) {
+        let Some(Cause { error, is_outage }) = &self.cause else {
+            return;
+        };
+        if *is_outage {
+            tracing::debug!(request_id = %id, error, "cannot answer a request");
+        } else {
+            // As a string, so that the text is quoted whatever a service put into its message.
+            tracing::error!(request_id = %id, error, "cannot answer a request");
+        }
     }
 
     /// No scheduler can answer.
@@ -326,19 +348,6 @@ bad_requests!(
     RunModeError,
     UpdateBodyError
 );
-
-fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
-    let is_outage = error
-        .downcast_ref::<CallError>()
-        .is_some_and(CallError::is_unavailable);
-    if is_outage {
-        // The connections to the schedulers, or the scheduler about its database, have a line for the outage.
-        tracing::debug!(request_id = %id, error = chain(error), "cannot answer a request");
-        return;
-    }
-    // As a string, so that the text is quoted whatever a service put into its message.
-    tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
-}
 
 /// The answer to a request that the API does not have.
 pub(crate) fn refuse(refusal: &MissingEndpoint, method: &Method) -> Response {

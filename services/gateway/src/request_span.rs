@@ -12,6 +12,7 @@ use opentelemetry_semantic_conventions::attribute::{
     HTTP_REQUEST_METHOD, HTTP_RESPONSE_STATUS_CODE, HTTP_ROUTE,
 };
 
+use crate::endpoint::endpoint;
 use crate::route::Route;
 
 /// A request that is being answered.
@@ -28,7 +29,9 @@ pub(crate) struct RequestSpan {
 impl RequestSpan {
     /// Begins the span of a request; `None` without tracing, and for a request that leads to no run.
     pub(crate) fn begin(traces: &Traces, route: &Route, head: &Parts) -> Option<Self> {
-        let route = pattern(route)?;
+        if !may_run(route) {
+            return None;
+        }
         let begun = traces.now()?;
         let client = head.headers.get(TRACE_METADATA);
         let client: Option<TraceContext> = client.and_then(|it| it.to_str().ok()?.parse().ok());
@@ -36,7 +39,7 @@ impl RequestSpan {
             context: traces.begin(client.map(|client| client.trace))?,
             client,
             method: head.method.clone(),
-            route,
+            route: endpoint(route).template,
             begun,
         })
     }
@@ -69,14 +72,14 @@ impl RequestSpan {
     }
 }
 
-/// The pattern of a route whose requests may lead to a run.
-const fn pattern(route: &Route) -> Option<&'static str> {
-    match route {
-        Route::CreateTask => Some("/v1/tasks"),
-        Route::ReplaceTask(_) | Route::UpdateTask(_) | Route::DeleteTask(_) => {
-            Some("/v1/tasks/{name}")
-        }
-        Route::PlanDestruction(_) => Some("/v1/tasks/{name}/destroy-plan"),
-        _ => None,
-    }
+/// Whether requests for a route may lead to a run.
+const fn may_run(route: &Route) -> bool {
+    matches!(
+        route,
+        Route::CreateTask
+            | Route::ReplaceTask(_)
+            | Route::UpdateTask(_)
+            | Route::DeleteTask(_)
+            | Route::PlanDestruction(_)
+    )
 }

@@ -102,7 +102,8 @@ pub(crate) enum MissingEndpoint {
 
 const OVERALL_STATUS: &str = "/v1/status";
 const TASK_STATUSES: &str = "/v1/status/tasks";
-const CLUSTER_STATUS: &str = "/v1/status/cluster";
+/// Path of the status of the cluster.
+pub(crate) const CLUSTER_STATUS: &str = "/v1/status/cluster";
 const TASKS: &str = "/v1/tasks";
 const RUNS: &str = "/v1/runs";
 const WORKERS: &str = "/v1/workers";
@@ -174,53 +175,6 @@ fn only_asked_for(path: &str) -> Option<Route> {
             }
         }
     })
-}
-
-/// Whether `route`, to which `path` led, is a task or status endpoint. A follower of the reference does not serve these
-/// endpoints (docs/rest.md#strict-followers). The refusals of these endpoints belong to them.
-pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
-    match route {
-        Route::OverallStatus
-        | Route::TaskStatuses
-        | Route::TaskStatus(_)
-        | Route::Tasks
-        | Route::Task(_)
-        | Route::CreateTask
-        | Route::DeleteTask(_)
-        | Route::UpdateTask(_)
-        | Route::ReplaceTask(_)
-        | Route::ReleaseTask(_)
-        | Route::PlanDestruction(_)
-        | Route::TerraformState(_)
-        | Route::DecideState(_)
-        | Route::ExplainTask(_) => true,
-        Route::Refused(
-            MissingEndpoint::Method { .. }
-            | MissingEndpoint::UnsupportedPath(_)
-            | MissingEndpoint::NoTaskName,
-        ) => path != CLUSTER_STATUS,
-        Route::Health
-        | Route::ClusterStatus
-        | Route::Configuration
-        | Route::Queue
-        | Route::Overview
-        | Route::CurrentStates
-        | Route::DrainWorker(_)
-        | Route::Runs
-        | Route::Run(_)
-        | Route::CancelRun(_)
-        | Route::RunLog(_)
-        | Route::Events
-        | Route::Audit
-        | Route::Document(_)
-        | Route::Preflight
-        | Route::Refused(
-            MissingEndpoint::UnknownMethod
-            | MissingEndpoint::UnknownPath
-            | MissingEndpoint::OnlyGet
-            | MissingEndpoint::OnlyPost,
-        ) => false,
-    }
 }
 
 fn is_known(method: &Method) -> bool {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{LeaderEpoch, TaskStatus};
+use cts_core::{LeaderEpoch, TaskStatus, spelled};
 use cts_telemetry::{Signals, TaskNames};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
@@ -24,17 +24,19 @@ const ENDS: [RunStatus; 3] = [
     RunStatus::Cancelled,
 ];
 
-/// Why an input needs no run of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Skipped {
-    /// The input is applied, or a run applies it.
-    Unchanged,
-    /// The queued run has the input.
-    Queued,
-    /// The shrink limit blocks the input.
-    Blocked,
-    /// Its run was cancelled.
-    Withheld,
+spelled! {
+    /// Why an input needs no run of its own.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Skipped {
+        /// The input is applied, or a run applies it.
+        Unchanged = "unchanged",
+        /// The queued run has the input.
+        Queued = "queued",
+        /// The shrink limit blocks the input.
+        Blocked = "blocked",
+        /// Its run was cancelled.
+        Withheld = "withheld",
+    }
 }
 
 /// The instruments of a scheduler, and the states that they show.
@@ -212,19 +214,6 @@ impl Drop for Showing<'_> {
     fn drop(&mut self) {
         self.0.changes.forget();
         *self.0.shown.cluster.lock() = None;
-    }
-}
-
-impl Skipped {
-    const ALL: [Self; 4] = [Self::Unchanged, Self::Queued, Self::Blocked, Self::Withheld];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unchanged => "unchanged",
-            Self::Queued => "queued",
-            Self::Blocked => "blocked",
-            Self::Withheld => "withheld",
-        }
     }
 }
 

@@ -5,13 +5,17 @@ mod audit;
 use chrono::TimeDelta;
 use cts_core::WorkerId;
 use cts_core::callers::TaskPatterns;
-use cts_core::runs::{ERRORS_BYTES, RunDetails, RunStatus, shortened};
+use cts_core::runs::{ERRORS_BYTES, RunStatus, shortened};
 use cts_proto::run::v1 as proto;
+use cts_proto::task::v1 as task;
 use cts_rpc::convert;
-use cts_store::{RunRecord, RunRequest};
+use cts_store::{AttemptRecord, Event, RunRecord, RunRequest};
 use tonic::Status;
 
 pub(crate) use self::audit::audit_record_to_wire;
+
+/// Changes that an event names, so that a list of events stays short.
+const EVENT_CHANGES: usize = 3;
 
 /// A run for the wire. Errors that were stored with a larger limit are cut, so that the run fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
@@ -68,8 +72,7 @@ pub(crate) fn visible_tasks(patterns: Vec<String>) -> Result<TaskPatterns, Statu
 }
 
 /// Details for the wire, with how long the run has waited for its first attempt.
-fn with_queue(details: RunDetails, waited: Option<TimeDelta>) -> proto::RunDetails {
-    let mut details = convert::details_to_wire(details);
+fn with_queue(mut details: proto::RunDetails, waited: Option<TimeDelta>) -> proto::RunDetails {
     if let Some(phases) = &mut details.phases {
         let waited = waited.and_then(|waited| waited.to_std().ok());
         phases.queue = waited.map(convert::duration_to_wire);
@@ -94,6 +97,53 @@ pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
         waiting_for: waiting_for.to_owned(),
         requested_by: request.requested_by.unwrap_or_default(),
         ..proto::Run::default()
+    }
+}
+
+/// The record of an attempt for the wire.
+pub(crate) fn attempt_to_wire(record: AttemptRecord) -> proto::AttemptRecord {
+    let phases = record.phases;
+    proto::AttemptRecord {
+        number: record.number,
+        worker: record.worker.name().to_owned(),
+        worker_id: record.worker.to_string(),
+        ending: convert::attempt_ending_to_wire(record.ending).into(),
+        leased_at: record.leased_at.map(convert::timestamp_to_wire),
+        renewed_at: Some(convert::timestamp_to_wire(record.renewed_at)),
+        ended_at: record.ended_at.map(convert::timestamp_to_wire),
+        phases: (phases != proto::PhaseTimes::default()).then_some(phases),
+        error: record.error,
+        worker_version: record.worker_version,
+        phase: record
+            .phase
+            .map(convert::run_phase_to_wire)
+            .unwrap_or_default()
+            .into(),
+        retry_after: record.retry_after.map(convert::duration_to_wire),
+    }
+}
+
+/// An event for the wire.
+pub(crate) fn event_to_wire(event: Event) -> task::Event {
+    task::Event {
+        id: event.id.to_string(),
+        task_name: event.task_name.into(),
+        run_id: event.run_id.map(|run| run.to_string()).unwrap_or_default(),
+        success: event.success,
+        start_time: Some(convert::timestamp_to_wire(event.start_time)),
+        end_time: Some(convert::timestamp_to_wire(event.end_time)),
+        // An error that was stored when longer texts were kept would not fit into a message.
+        error: event.error.map(|error| shortened(&error, ERRORS_BYTES)),
+        providers: event.config.providers,
+        services: event.config.services,
+        source: event.config.source,
+        resources: event.resources,
+        remote_url: event.remote_url.unwrap_or_default(),
+        requested_by: event.requested_by.unwrap_or_default(),
+        cause: event
+            .cause
+            .map(|cause| cause.lines(EVENT_CHANGES))
+            .unwrap_or_default(),
     }
 }
 

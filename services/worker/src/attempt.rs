@@ -99,11 +99,13 @@ pub(crate) async fn attempt(
     };
     let mut details = findings.as_ref().map(AttemptReport::details);
     if let Some(details) = &mut details {
-        details.summary.worker_version = Some(shared.options.record.version.clone());
+        details
+            .worker_version
+            .clone_from(&shared.options.record.version);
     }
     if let Some(code) = code {
-        let summary = &mut details.get_or_insert_default().summary;
-        summary.error_code = Some(code.as_str().to_owned());
+        let details = details.get_or_insert_default();
+        code.as_str().clone_into(&mut details.error_code);
     }
     Ended {
         outcome,

@@ -1,7 +1,8 @@
 //! The end of an attempt.
 
-use cts_core::runs::{AttemptOutcome, EarlyFailure, RunDetails};
+use cts_core::runs::{AttemptOutcome, EarlyFailure};
 use cts_core::state::TerraformState;
+use cts_proto::run::v1::RunDetails;
 
 /// The report of an attempt.
 #[derive(Debug)]
@@ -15,17 +16,4 @@ pub(crate) struct Ended {
     pub(crate) details: Option<RunDetails>,
     /// The state of the task, if Terraform may have changed it.
     pub(crate) state: Option<TerraformState>,
-}
-
-/// The name of an outcome in the journal and in spans.
-pub(crate) const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
-    match outcome {
-        AttemptOutcome::Applied => "applied",
-        AttemptOutcome::Planned(_) => "planned",
-        AttemptOutcome::Checked => "checked",
-        AttemptOutcome::Destroyed => "destroyed",
-        AttemptOutcome::Failed(_) => "failed",
-        AttemptOutcome::Declined(_) => "declined",
-        AttemptOutcome::Interrupted => "interrupted",
-    }
 }

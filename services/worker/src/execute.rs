@@ -10,7 +10,7 @@ use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::attempt;
-use crate::ended::{Ended, outcome_word};
+use crate::ended::Ended;
 use crate::lease::LeaseEnd;
 use crate::leased_run::LeasedRun;
 use crate::log_lines::AttemptLines;
@@ -92,7 +92,7 @@ pub(crate) async fn execute(run: Box<LeasedRun>, stop: &CancellationToken) {
         if lost.is_none() {
             shipping.await;
         }
-        let word = outcome_word(&ended.outcome);
+        let word = ended.outcome.as_str();
         let reported = run.report(ended, &log, lost.is_none()).await;
         let is_queued = reported.as_ref().is_ok_and(|reported| reported.is_queued);
         end_line.reported(&run, is_queued);
@@ -120,16 +120,13 @@ const fn whole_seconds(duration: Duration) -> Duration {
 fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {
     let metrics = &run.shared.metrics;
     let kind = run.lease.kind.as_ref().ok().copied();
-    metrics.ended(kind, outcome_word(&ended.outcome));
+    metrics.ended(kind, ended.outcome.as_str());
     if let Some(end) = lost {
         metrics.lost(end);
     }
-    if let Some(details) = ended
-        .details
-        .as_ref()
-        .filter(|_| kind == Some(RunKind::Apply))
-    {
-        metrics.phases(&details.summary.phases);
+    let phases = ended.details.as_ref().and_then(|details| details.phases);
+    if let Some(phases) = phases.filter(|_| kind == Some(RunKind::Apply)) {
+        metrics.phases(&phases);
     }
 }
 

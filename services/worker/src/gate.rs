@@ -5,7 +5,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cts_core::RunId;
-use cts_core::runs::ResourceCounts;
+use cts_proto::run::v1::ResourceCounts;
 
 /// Decides which applies wait, and on which condition.
 pub trait ApprovalGate: Send + Sync + fmt::Debug {

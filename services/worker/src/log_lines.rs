@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_core::runs::AttemptOutcome;
 use cts_core::whole_milliseconds;
 
-use crate::ended::{Ended, outcome_word};
+use crate::ended::Ended;
 use crate::leased_run::LeasedRun;
 
 /// Logs with these fields at INFO, or at DEBUG if the first argument is true.
@@ -49,7 +49,6 @@ impl AttemptLines {
     /// The attempt has ended. Logs that, or leaves it to [`EndLine::reported`] if the level depends on the answer to the
     /// report. The scheduler logs the error of an attempt that has failed.
     pub(crate) fn end(self, run: &LeasedRun, ended: &Ended) -> EndLine {
-        let summary = ended.details.as_ref().map(|details| &details.summary);
         let has_failed = matches!(
             ended.outcome,
             AttemptOutcome::Failed(_) | AttemptOutcome::Declined(_)
@@ -57,9 +56,11 @@ impl AttemptLines {
         let line = EndLine {
             is_open: self.is_repeated && has_failed,
             has_failed,
-            result: outcome_word(&ended.outcome),
-            changes: summary
-                .and_then(|summary| summary.resources)
+            result: ended.outcome.as_str(),
+            changes: ended
+                .details
+                .as_ref()
+                .and_then(|details| details.resources)
                 .map(|changes| changes.to_string()),
             took: whole_milliseconds(run.acquired.elapsed()),
         };

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use cts_core::runs::{PhaseTimes, RunKind};
+use cts_core::runs::RunKind;
+use cts_proto::run::v1::PhaseTimes;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
@@ -71,16 +72,8 @@ impl Metrics {
 
     /// The steps of an attempt to apply a change.
     pub(crate) fn phases(&self, times: &PhaseTimes) {
-        for (phase, took) in [
-            ("render", times.render),
-            ("init", times.init),
-            ("validate", times.validate),
-            ("plan", times.plan),
-            ("apply", times.apply),
-        ] {
-            if let Some(took) = took {
-                self.phase(phase, took);
-            }
+        for (phase, took) in times.steps() {
+            self.phase(phase, took);
         }
     }
 

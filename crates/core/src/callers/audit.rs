@@ -6,6 +6,7 @@ use std::str::FromStr;
 use crate::callers::caller::Caller;
 use crate::callers::roles::UnknownWord;
 use crate::engine::hidden::{HIDDEN, is_secret_name, without_secrets};
+use crate::spelled;
 use crate::words::excerpt::excerpt;
 use crate::words::trace::RunTrace;
 
@@ -36,35 +37,37 @@ pub struct AuditRecord {
     pub trace: Option<RunTrace>,
 }
 
-/// Calls that are recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AuditAction {
-    /// A task is created.
-    CreateTask,
-    /// A task is enabled, disabled, run or inspected.
-    UpdateTask,
-    /// A task gets a different declaration.
-    ReplaceTask,
-    /// A task is deleted.
-    DeleteTask,
-    /// The destruction of a task is planned.
-    PlanDestruction,
-    /// A blocked task is released.
-    ReleaseTask,
-    /// The Terraform state of a task is chosen.
-    DecideState,
-    /// A run is cancelled.
-    CancelRun,
-    /// A worker is drained.
-    DrainWorker,
-    /// A configuration is put in force.
-    ApplyConfiguration,
-    /// A token is created.
-    CreateToken,
-    /// A token is revoked.
-    RevokeToken,
-    /// A request that the access rules refuse.
-    Request,
+spelled! {
+    /// Calls that are recorded.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum AuditAction {
+        /// A task is created.
+        CreateTask = "task.create",
+        /// A task is enabled, disabled, run or inspected.
+        UpdateTask = "task.update",
+        /// A task gets a different declaration.
+        ReplaceTask = "task.replace",
+        /// A task is deleted.
+        DeleteTask = "task.delete",
+        /// The destruction of a task is planned.
+        PlanDestruction = "task.plan_destruction",
+        /// A blocked task is released.
+        ReleaseTask = "task.release",
+        /// The Terraform state of a task is chosen.
+        DecideState = "task.decide_state",
+        /// A run is cancelled.
+        CancelRun = "run.cancel",
+        /// A worker is drained.
+        DrainWorker = "worker.drain",
+        /// A configuration is put in force.
+        ApplyConfiguration = "configuration.apply",
+        /// A token is created.
+        CreateToken = "token.create",
+        /// A token is revoked.
+        RevokeToken = "token.revoke",
+        /// A request that the access rules refuse.
+        Request = "request",
+    }
 }
 
 /// How a recorded call ended.
@@ -121,44 +124,6 @@ impl AuditRecord {
 
 fn shown(reason: &str) -> String {
     excerpt(&without_secrets(reason), LONGEST_ARGUMENT)
-}
-
-impl AuditAction {
-    /// All actions.
-    pub const ALL: [Self; 13] = [
-        Self::CreateTask,
-        Self::UpdateTask,
-        Self::ReplaceTask,
-        Self::DeleteTask,
-        Self::PlanDestruction,
-        Self::ReleaseTask,
-        Self::DecideState,
-        Self::CancelRun,
-        Self::DrainWorker,
-        Self::ApplyConfiguration,
-        Self::CreateToken,
-        Self::RevokeToken,
-        Self::Request,
-    ];
-
-    /// The name, as in answers and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CreateTask => "task.create",
-            Self::UpdateTask => "task.update",
-            Self::ReplaceTask => "task.replace",
-            Self::DeleteTask => "task.delete",
-            Self::PlanDestruction => "task.plan_destruction",
-            Self::ReleaseTask => "task.release",
-            Self::DecideState => "task.decide_state",
-            Self::CancelRun => "run.cancel",
-            Self::DrainWorker => "worker.drain",
-            Self::ApplyConfiguration => "configuration.apply",
-            Self::CreateToken => "token.create",
-            Self::RevokeToken => "token.revoke",
-            Self::Request => "request",
-        }
-    }
 }
 
 impl FromStr for AuditAction {

@@ -5,45 +5,26 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use crate::callers::roles::UnknownWord;
+use crate::spelled;
 use crate::words::excerpt::excerpt;
 
 /// Maximum stored bytes of a name.
 pub const LONGEST_NAME: usize = 256;
 
-/// How a caller was recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CallerKind {
-    /// Not recognised: authentication is off, or it failed.
-    Anonymous,
-    /// By a static token.
-    Token,
-    /// By a token of an OIDC issuer.
-    User,
-    /// By a client certificate.
-    Certificate,
-    /// A command on the machine of the database, by the name of its user.
-    Local,
-}
-
-impl CallerKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [
-        Self::Anonymous,
-        Self::Token,
-        Self::User,
-        Self::Certificate,
-        Self::Local,
-    ];
-
-    /// The name, as in answers and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anonymous => "anonymous",
-            Self::Token => "token",
-            Self::User => "user",
-            Self::Certificate => "certificate",
-            Self::Local => "local",
-        }
+spelled! {
+    /// How a caller was recognised.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CallerKind {
+        /// Not recognised: authentication is off, or it failed.
+        Anonymous = "anonymous",
+        /// By a static token.
+        Token = "token",
+        /// By a token of an OIDC issuer.
+        User = "user",
+        /// By a client certificate.
+        Certificate = "certificate",
+        /// A command on the machine of the database, by the name of its user.
+        Local = "local",
     }
 }
 

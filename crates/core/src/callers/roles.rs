@@ -6,32 +6,38 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The role of a person or a program outside of cts. Each role includes the rights of the roles before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Reads.
-    Read,
-    /// Runs, enables, disables, cancels, releases and drains.
-    Operate,
-    /// Creates, changes and deletes tasks, and reads the audit records.
-    Admin,
+use crate::spelled;
+
+spelled! {
+    /// The role of a person or a program outside of cts. Each role includes the rights of the roles before it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        /// Reads.
+        Read = "read",
+        /// Runs, enables, disables, cancels, releases and drains.
+        Operate = "operate",
+        /// Creates, changes and deletes tasks, and reads the audit records.
+        Admin = "admin",
+    }
 }
 
-/// The role of a caller of the services' gRPC methods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ServiceRole {
-    /// A watcher.
-    Watcher,
-    /// A scheduler.
-    Scheduler,
-    /// A worker.
-    Worker,
-    /// A gateway.
-    Gateway,
-    /// A person with a certificate of the services' authority.
-    Operator,
+spelled! {
+    /// The role of a caller of the services' gRPC methods.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ServiceRole {
+        /// A watcher.
+        Watcher = "watcher",
+        /// A scheduler.
+        Scheduler = "scheduler",
+        /// A worker.
+        Worker = "worker",
+        /// A gateway.
+        Gateway = "gateway",
+        /// A person with a certificate of the services' authority.
+        Operator = "operator",
+    }
 }
 
 /// The text does not name a role.
@@ -44,43 +50,9 @@ pub struct UnknownRole(String, String);
 #[error("{0:?} is not known")]
 pub struct UnknownWord(pub(crate) String);
 
-impl Role {
-    /// All roles, fewest rights first.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Operate, Self::Admin];
-
-    /// The name, as in files, in options and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Operate => "operate",
-            Self::Admin => "admin",
-        }
-    }
-}
-
 impl ServiceRole {
-    /// All roles.
-    pub const ALL: [Self; 5] = [
-        Self::Watcher,
-        Self::Scheduler,
-        Self::Worker,
-        Self::Gateway,
-        Self::Operator,
-    ];
-
     /// Roles of the services, which are servers.
     pub const SERVERS: [Self; 4] = [Self::Watcher, Self::Scheduler, Self::Worker, Self::Gateway];
-
-    /// The name, which is the first label of a DNS name in the certificate.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Watcher => "watcher",
-            Self::Scheduler => "scheduler",
-            Self::Worker => "worker",
-            Self::Gateway => "gateway",
-            Self::Operator => "operator",
-        }
-    }
 }
 
 impl fmt::Display for Role {

@@ -191,7 +191,7 @@ const fn is_false(value: &bool) -> bool {
 }
 
 /// An address as stored.
-pub(crate) fn bounded_url(url: &str) -> String {
+pub fn bounded_url(url: &str) -> String {
     bounded(url, URL_BYTES)
 }
 

@@ -7,59 +7,42 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Phase of a task between its creation and its deletion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskPhase {
-    /// The run that creates the task has not ended. The task is hidden, and has no other run.
-    Creating,
-    /// The task is visible to clients.
-    #[default]
-    Ready,
-    /// The task is removed as soon as its run has ended; no other run begins except the run that destroys its
-    /// infrastructure.
-    Deleting,
-    /// An inspection has ended, or a creation has failed. The task is kept until the caller that waits for its run
-    /// has read the run, and is as invisible as a task in creation.
-    Discarded,
+use crate::spelled;
+
+spelled! {
+    /// Phase of a task between its creation and its deletion.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum TaskPhase {
+        /// The run that creates the task has not ended. The task is hidden, and has no other run.
+        Creating = "creating",
+        /// The task is visible to clients.
+        #[default]
+        Ready = "ready",
+        /// The task is removed as soon as its run has ended; no other run begins except the run that destroys its
+        /// infrastructure.
+        Deleting = "deleting",
+        /// An inspection has ended, or a creation has failed. The task is kept until the caller that waits for its run
+        /// has read the run, and is as invisible as a task in creation.
+        Discarded = "discarded",
+    }
 }
 
 impl TaskPhase {
-    /// All phases.
-    pub const ALL: [Self; 4] = [Self::Creating, Self::Ready, Self::Deleting, Self::Discarded];
-
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Creating => "creating",
-            Self::Ready => "ready",
-            Self::Deleting => "deleting",
-            Self::Discarded => "discarded",
-        }
-    }
-
     /// Whether lists, answers and events show the task.
     pub const fn is_visible(self) -> bool {
         matches!(self, Self::Ready | Self::Deleting)
     }
 }
 
-/// Outcome for a task that is being created when its run ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Creation {
-    /// The task stays if the run succeeds.
-    Keep,
-    /// The task is discarded in any case: an inspection.
-    Discard,
-}
-
-impl Creation {
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Discard => "discard",
-        }
+spelled! {
+    /// Outcome for a task that is being created when its run ends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Creation {
+        /// The task stays if the run succeeds.
+        Keep = "keep",
+        /// The task is discarded in any case: an inspection.
+        Discard = "discard",
     }
 }
 

@@ -39,11 +39,10 @@
 
 mod after_attempt;
 mod attempt;
-mod attempt_record;
+mod attempt_ending;
 mod brief_error;
 mod cancel;
 mod destroy;
-mod details;
 mod early_failure;
 mod ending;
 mod errors;
@@ -58,21 +57,15 @@ mod wait;
 
 pub use self::after_attempt::{after_attempt, after_lost_lease};
 pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome};
-pub use self::attempt_record::{
-    ATTEMPTS_RECORDED, AttemptEnding, AttemptRecord, EarlyFailure, keep_attempt, newest_attempts,
-};
+pub use self::attempt_ending::AttemptEnding;
 pub use self::brief_error::{brief_error, brief_newest_error};
 pub use self::cancel::{
     CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
     ends_cancelled,
 };
-pub use self::details::{
-    CHANGES_KEPT, DIAGNOSTICS_KEPT, Diagnostic, OUTPUTS_KEPT, OutputValue, PhaseTimes,
-    ResourceAction, ResourceChange, ResourceCounts, RunDetails, RunFindings, RunOutput, RunSummary,
-    Severity,
-};
 pub use self::early_failure::{
-    ELSEWHERE_FOR, GIVEN_BACK_AT_MOST, can_be_of_machine, is_given_back,
+    ELSEWHERE_FOR, EarlierAttempt, EarlyFailure, GIVEN_BACK_AT_MOST, can_be_of_machine,
+    is_given_back,
 };
 pub use self::ending::{ENDING_RETRY, becomes_ending};
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
@@ -86,6 +79,9 @@ pub use self::run_phase::{CurrentPhase, RunPhase};
 pub use self::wait::{Resumed, WaitContext, WaitEnd, wait_end};
 use crate::run::phase::TaskPhase;
 use crate::words::digest::Digest;
+
+/// Maximum number of outputs of one run.
+pub const OUTPUTS_KEPT: usize = 32;
 
 /// The queued run that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::capability::Requirement;
+use crate::spelled;
 use crate::task::spec::TaskSpec;
 use crate::words::digest::Digest;
 use crate::words::identity::TaskName;
@@ -27,25 +28,16 @@ pub struct TaskFingerprint {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConfigurationFingerprint(BTreeMap<TaskName, TaskFingerprint>);
 
-/// How a task block of one configuration differs from another configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaskDifference {
-    /// Only this configuration has the block.
-    Added,
-    /// The block differs, or the content of its module.
-    Changed,
-    /// Only the other configuration has the block.
-    Removed,
-}
-
-impl TaskDifference {
-    /// The difference as a word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-        }
+spelled! {
+    /// How a task block of one configuration differs from another configuration.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum TaskDifference {
+        /// Only this configuration has the block.
+        Added = "added",
+        /// The block differs, or the content of its module.
+        Changed = "changed",
+        /// Only the other configuration has the block.
+        Removed = "removed",
     }
 }
 

@@ -2,29 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::spelled;
 use crate::words::identity::RunId;
 
-/// Treatment of a task's infrastructure when the task is explicitly deleted over the API. Every other removal of a
-/// task keeps the infrastructure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OnDelete {
-    /// The infrastructure stays.
-    #[default]
-    Retain,
-    /// Terraform destroys the infrastructure before the task is removed.
-    Destroy,
+spelled! {
+    /// Treatment of a task's infrastructure when the task is explicitly deleted over the API. Every other removal of a
+    /// task keeps the infrastructure.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum OnDelete {
+        /// The infrastructure stays.
+        #[default]
+        Retain = "retain",
+        /// Terraform destroys the infrastructure before the task is removed.
+        Destroy = "destroy",
+    }
 }
 
 impl OnDelete {
-    /// The spelling in files and requests.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Retain => "retain",
-            Self::Destroy => "destroy",
-        }
-    }
-
     /// Whether this is the default.
     pub const fn is_retain(self) -> bool {
         matches!(self, Self::Retain)

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::spelled;
 use crate::task::shrink_limit::ShrinkLimit;
 use crate::words::timeouts::TaskTimeouts;
 
@@ -57,24 +58,16 @@ pub struct FileDefinition {
     pub plan: PlanMode,
 }
 
-/// Method by which the runs of a task are applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PlanMode {
-    /// One command that makes its own plan.
-    #[default]
-    Direct,
-    /// A plan is made first, and applied unchanged or not at all.
-    Saved,
-}
-
-impl PlanMode {
-    /// The spelling in configurations.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Saved => "saved",
-        }
+spelled! {
+    /// Method by which the runs of a task are applied.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum PlanMode {
+        /// One command that makes its own plan.
+        #[default]
+        Direct = "direct",
+        /// A plan is made first, and applied unchanged or not at all.
+        Saved = "saved",
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::engine::capability::Requirement;
 use crate::engine::provider::ProviderId;
+use crate::spelled;
 use crate::task::buffer::{BufferPeriod, BufferSetting};
 use crate::task::deletion::OnDelete;
 use crate::task::file_settings::{FileDefinition, FileSettings};
@@ -15,23 +16,15 @@ use crate::view::condition::{Condition, ModuleInput};
 use crate::words::digest::Digest;
 use crate::words::identity::TaskName;
 
-/// Where a task was declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskOrigin {
-    /// In a configuration file; follows the file at every start.
-    Config,
-    /// Over the API; stays until it is deleted over the API.
-    Api,
-}
-
-impl TaskOrigin {
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Api => "api",
-        }
+spelled! {
+    /// Where a task was declared.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum TaskOrigin {
+        /// In a configuration file; follows the file at every start.
+        Config = "config",
+        /// Over the API; stays until it is deleted over the API.
+        Api = "api",
     }
 }
 

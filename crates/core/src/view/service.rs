@@ -3,32 +3,23 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-/// The aggregate of an instance's checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HealthStatus {
-    /// All checks pass, or the instance has no checks.
-    Passing,
-    /// At least one check warns, none is critical.
-    Warning,
-    /// At least one check is critical.
-    Critical,
-    /// Node or service is in maintenance mode.
-    Maintenance,
-    /// A check has a status that Consul does not document; rendered as the empty string.
-    Unknown,
-}
+use crate::spelled;
 
-impl HealthStatus {
-    /// The text that a module sees.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Passing => "passing",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-            Self::Maintenance => "maintenance",
-            Self::Unknown => "",
-        }
+spelled! {
+    /// The aggregate of an instance's checks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum HealthStatus {
+        /// All checks pass, or the instance has no checks.
+        Passing = "passing",
+        /// At least one check warns, none is critical.
+        Warning = "warning",
+        /// At least one check is critical.
+        Critical = "critical",
+        /// Node or service is in maintenance mode.
+        Maintenance = "maintenance",
+        /// A check has a status that Consul does not document; rendered as the empty string.
+        Unknown = "",
     }
 }
 

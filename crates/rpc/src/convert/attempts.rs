@@ -1,16 +1,15 @@
-//! Records of attempts.
+//! Attempts.
 
-use cts_core::runs::{AttemptEnding, AttemptRecord, CurrentPhase, PhaseTimes, RunPhase};
+use cts_core::runs::{AttemptEnding, CurrentPhase, RunPhase};
 use cts_proto::run::v1 as proto;
 
-use super::details::phases_to_wire;
+use super::duration_from_wire;
 use super::macros::same_words;
-use super::{duration_from_wire, duration_to_wire, timestamp_to_wire};
 
 same_words!(RunPhase, RunPhase, pub run_phase_to_wire, run_phase_from_wire { Render, Init, Validate, Plan, Apply });
 
 /// How an attempt ended, for the wire.
-const fn ending_to_wire(ending: AttemptEnding) -> proto::AttemptEnding {
+pub const fn attempt_ending_to_wire(ending: AttemptEnding) -> proto::AttemptEnding {
     match ending {
         AttemptEnding::Running => proto::AttemptEnding::Running,
         AttemptEnding::Succeeded => proto::AttemptEnding::Succeeded,
@@ -21,29 +20,6 @@ const fn ending_to_wire(ending: AttemptEnding) -> proto::AttemptEnding {
         AttemptEnding::LeaseLost => proto::AttemptEnding::LeaseLost,
         AttemptEnding::CutOff => proto::AttemptEnding::CutOff,
         AttemptEnding::Unknown => proto::AttemptEnding::Unspecified,
-    }
-}
-
-/// The record of an attempt for the wire.
-pub fn attempt_to_wire(record: AttemptRecord) -> proto::AttemptRecord {
-    let phases = record.phases;
-    proto::AttemptRecord {
-        number: record.number,
-        worker: record.worker.name().to_owned(),
-        worker_id: record.worker.to_string(),
-        ending: ending_to_wire(record.ending).into(),
-        leased_at: record.leased_at.map(timestamp_to_wire),
-        renewed_at: Some(timestamp_to_wire(record.renewed_at)),
-        ended_at: record.ended_at.map(timestamp_to_wire),
-        phases: (phases != PhaseTimes::default()).then(|| phases_to_wire(phases)),
-        error: record.error,
-        worker_version: record.worker_version,
-        phase: record
-            .phase
-            .map(run_phase_to_wire)
-            .unwrap_or_default()
-            .into(),
-        retry_after: record.retry_after.map(duration_to_wire),
     }
 }
 

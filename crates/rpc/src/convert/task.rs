@@ -3,21 +3,16 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
-    Blocked, CloudExecution, CloudWorkspace, CurrentState, DraftBufferPeriod, DraftWorkspace,
-    Event, Loss, TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    Blocked, CloudExecution, CloudWorkspace, CurrentState, DraftBufferPeriod, DraftWorkspace, Loss,
+    TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 
-use super::details::counts_to_wire;
 use super::draft::draft_to_wire;
 use super::expression::expression_text;
 use super::macros::{same_fields, same_words};
 use super::timestamp_to_wire;
-
-/// Changes that an event names, so that a list of events stays short.
-const EVENT_CHANGES: usize = 3;
 
 /// A stored task for the wire. Its revision and its phase are for the caller to add.
 pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
@@ -101,29 +96,5 @@ pub fn blocked_to_wire(blocked: Blocked) -> proto::Hold {
     proto::Hold {
         since: Some(timestamp_to_wire(blocked.since)),
         losses: losses.map(loss_to_wire).collect(),
-    }
-}
-
-/// An event for the wire.
-pub fn event_to_wire(event: Event) -> proto::Event {
-    proto::Event {
-        id: event.id.to_string(),
-        task_name: event.task_name.into(),
-        run_id: event.run_id.map(|run| run.to_string()).unwrap_or_default(),
-        success: event.success,
-        start_time: Some(timestamp_to_wire(event.start_time)),
-        end_time: Some(timestamp_to_wire(event.end_time)),
-        // An error that was stored when longer texts were kept would not fit into a message.
-        error: event.error.map(|error| shortened(&error, ERRORS_BYTES)),
-        providers: event.config.providers,
-        services: event.config.services,
-        source: event.config.source,
-        resources: event.resources.map(counts_to_wire),
-        remote_url: event.remote_url.unwrap_or_default(),
-        requested_by: event.requested_by.unwrap_or_default(),
-        cause: event
-            .cause
-            .map(|cause| cause.lines(EVENT_CHANGES))
-            .unwrap_or_default(),
     }
 }

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cts_core::runs::{
-    ATTEMPTS_RECORDED, AttemptEnding, AttemptOutcome, AttemptRecord, CurrentPhase, RunCause,
-    RunPhase,
-};
+use cts_core::runs::{AttemptEnding, AttemptOutcome, CurrentPhase, RunCause, RunPhase};
+use cts_proto::time::duration_to_wire;
 
 use crate::Fixture;
 use crate::details::details;
 use crate::scene::{LEASE, Scene, all_runs, seconds, worker};
-use cts_store::{EnqueueRequest, Lease, lost_lease_error};
+use cts_store::{ATTEMPTS_RECORDED, AttemptRecord, EnqueueRequest, Lease, lost_lease_error};
 
 fn endings(attempts: &[AttemptRecord]) -> Vec<(u32, AttemptEnding)> {
     let endings = attempts.iter();
@@ -83,7 +81,8 @@ pub async fn a_run_has_a_record_of_each_attempt_with_its_times<F: Fixture>() {
     assert_eq!(lost.retry_after, Some(Duration::ZERO));
     assert_eq!((failed.error.as_str(), failed.phase), ("no\nmore", None));
     assert_eq!(span(failed, failed.ended_at), Some(TimeDelta::seconds(7)));
-    assert_eq!(failed.phases.apply, Some(Duration::from_hours(1)));
+    let hour = duration_to_wire(Duration::from_hours(1));
+    assert_eq!(failed.phases.apply, Some(hour));
     assert_eq!(failed.retry_after, wait);
     assert_eq!((last.ended_at, last.phases.apply), (None, None));
 

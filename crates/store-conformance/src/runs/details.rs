@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{
-    AttemptOutcome, CHANGES_KEPT, Diagnostic, OutputValue, PhaseTimes, Plan, ResourceAction,
-    ResourceChange, ResourceCounts, RunDetails, RunFindings, RunOutput, RunStatus, RunSummary,
-    Severity,
+use cts_core::runs::{AttemptOutcome, Plan, RunStatus};
+use cts_proto::run::v1::run_output::Value;
+use cts_proto::run::v1::{
+    Diagnostic, DiagnosticSeverity, PhaseTimes, ResourceAction, ResourceChange, ResourceCounts,
+    RunDetails, RunOutput,
 };
-use serde_json::json;
+use cts_proto::time::duration_to_wire;
 
 use crate::Fixture;
 use crate::scene::{Scene, all_runs};
@@ -16,43 +17,39 @@ use cts_store::Lease;
 /// Details with this text in every field.
 pub(crate) fn details(text: &str) -> RunDetails {
     RunDetails {
-        summary: RunSummary {
-            resources: Some(ResourceCounts {
-                added: 1,
-                changed: 2,
-                destroyed: 3,
-                imported: 4,
-            }),
-            phases: PhaseTimes {
-                render: Some(Duration::from_millis(1)),
-                apply: Some(Duration::from_hours(1)),
-                ..PhaseTimes::default()
-            },
-            remote_url: Some(text.replace(char::is_control, " ")),
-            error_code: Some("terraform-failed".to_owned()),
-            worker_version: Some("0.1.0".to_owned()),
-        },
-        findings: RunFindings {
-            changes: vec![ResourceChange {
-                address: text.to_owned(),
-                action: ResourceAction::Replace,
-            }],
-            more_changes: 5,
-            diagnostics: vec![Diagnostic {
-                severity: Severity::Warning,
-                summary: text.to_owned(),
-                detail: text.to_owned(),
-                address: text.to_owned(),
-                file: text.to_owned(),
-                line: Some(6),
-                snippet: text.to_owned(),
-            }],
-            more_diagnostics: 7,
-            outputs: vec![RunOutput {
-                name: "address".to_owned(),
-                value: OutputValue::Value(json!({ "port": [80, null] })),
-            }],
-        },
+        resources: Some(ResourceCounts {
+            added: 1,
+            changed: 2,
+            destroyed: 3,
+            imported: 4,
+        }),
+        phases: Some(PhaseTimes {
+            render: Some(duration_to_wire(Duration::from_millis(1))),
+            apply: Some(duration_to_wire(Duration::from_hours(1))),
+            ..PhaseTimes::default()
+        }),
+        changes: vec![ResourceChange {
+            address: text.to_owned(),
+            action: ResourceAction::Replace.into(),
+        }],
+        more_changes: 5,
+        diagnostics: vec![Diagnostic {
+            severity: DiagnosticSeverity::Warning.into(),
+            summary: text.to_owned(),
+            detail: text.to_owned(),
+            address: text.to_owned(),
+            file: text.to_owned(),
+            line: 6,
+            snippet: text.to_owned(),
+        }],
+        more_diagnostics: 7,
+        outputs: vec![RunOutput {
+            name: "address".to_owned(),
+            value: Some(Value::Json(r#"{"port":[80,null]}"#.to_owned())),
+        }],
+        remote_url: text.replace(char::is_control, " "),
+        error_code: "terraform-failed".to_owned(),
+        worker_version: "0.1.0".to_owned(),
     }
 }
 
@@ -98,7 +95,7 @@ pub async fn details_come_back_however_an_attempt_ended<F: Fixture>() {
 
 pub async fn events_have_the_resources_of_their_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    let resources = details("x").summary.resources;
+    let resources = details("x").resources;
     assert!(resources.is_some());
     let lease = scene.leased("a", "1").await;
     let applied = AttemptOutcome::Applied;
@@ -159,18 +156,12 @@ pub async fn lists_have_the_summaries_of_details<F: Fixture>() {
         .map(|run| (run.id, run.details))
         .collect();
     let summary = RunDetails {
-        findings: RunFindings::default(),
-        ..details("x")
+        resources: details("x").resources,
+        phases: details("x").phases,
+        remote_url: "x".to_owned(),
+        error_code: "terraform-failed".to_owned(),
+        worker_version: "0.1.0".to_owned(),
+        ..RunDetails::default()
     };
     assert_eq!(listed, [(lease.run, Some(summary)), (without, None)]);
-}
-
-pub async fn details_that_are_too_much_are_bounded<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    let mut much = details(&"x".repeat(1 << 20));
-    much.findings.changes = vec![much.findings.changes[0].clone(); 2 * CHANGES_KEPT];
-    end(&scene, &lease, AttemptOutcome::Applied, Some(much.clone())).await;
-    let stored = scene.run(lease.run).await.details;
-    assert_eq!(stored, Some(much.bounded()));
 }

@@ -89,7 +89,7 @@ pub async fn lines_come_back_unchanged<F: Fixture>() {
         .iter()
         .flat_map(|text| {
             [LogStream::Stdout, LogStream::Stderr].map(|stream| LogLine {
-                stream,
+                stream: stream.into(),
                 text: (*text).to_owned(),
             })
         })

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptRecord, CancelOrder, Resumed};
+use cts_core::runs::{CancelOrder, Resumed};
 use cts_core::{RemoteRun, RunId, TaskStatus};
 use cts_store::{
-    CancelledRun, Lease, LogLine, LogPage, Member, PendingDeletions, Retention, RunFilter,
-    RunRecord, StoredTask, TaskState, WaitingRuns, WorkerRecord, WorkerState,
+    AttemptRecord, CancelledRun, Lease, LogLine, LogPage, Member, PendingDeletions, Retention,
+    RunFilter, RunRecord, StoredTask, TaskState, WaitingRuns, WorkerRecord, WorkerState,
 };
 
 use super::Scene;

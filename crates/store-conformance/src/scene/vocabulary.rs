@@ -287,7 +287,7 @@ pub(crate) fn withdrawn(reason: &str) -> Refused {
 /// A line of standard output.
 pub(crate) fn line(text: impl Into<String>) -> LogLine {
     LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: text.into(),
     }
 }

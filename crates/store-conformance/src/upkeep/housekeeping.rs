@@ -94,7 +94,7 @@ async fn remove<F: Fixture>(scene: &Scene<F>, bytes: u64) -> RemovedLogs {
 
 async fn is_removed<F: Fixture>(scene: &Scene<F>, run: RunId) -> bool {
     let expected = LogLine {
-        stream: LogStream::Stderr,
+        stream: LogStream::Stderr.into(),
         text: REMOVED_LOG.to_owned(),
     };
     scene.lines(run).await == [expected]

@@ -1,12 +1,12 @@
 //! Behaviours of ticks of schedules that find nothing new.
 
+use cts_core::RunId;
 use cts_core::TaskStatus::Successful;
 use cts_core::runs::EnqueueDecision;
-use cts_core::{Event, RunId};
 
 use crate::Fixture;
 use crate::scene::{Scene, seconds, spec};
-use cts_store::EnqueueRequest;
+use cts_store::{EnqueueRequest, Event};
 
 async fn events<F: Fixture>(scene: &Scene<F>, name: &str) -> Vec<Event> {
     scene.state(name).await.events

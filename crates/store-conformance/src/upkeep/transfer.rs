@@ -105,7 +105,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
         line("x".repeat(64 * 1024)),
         line("\u{1b}[1m\u{1F600} \"'`;\\ \t\r ${x} %{y} \u{FFFD}"),
         LogLine {
-            stream: LogStream::Stderr,
+            stream: LogStream::Stderr.into(),
             text: "Error: no\u{2028}".to_owned(),
         },
     ];

@@ -227,7 +227,7 @@ async fn the_version_of_states_stays_while_runs_go_on_and_is_one_for_all() {
     one.enqueue(leader, vec![request("a", "1")]).await.unwrap();
     let lease = one.acquire(&claim("worker")).await.unwrap().unwrap();
     let line = LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: "line".into(),
     };
     one.append_log(lease.run, &lease.holder, lease.epoch, vec![line])

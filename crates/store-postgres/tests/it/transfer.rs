@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use cts_core::lease::LeaseKey;
 use cts_core::runs::{RunKinds, RunStatus};
-use cts_core::{Digest, Event, RunId};
-use cts_store::{Claim, HeldLeases as _, Store as _, StoreError};
+use cts_core::{Digest, RunId};
+use cts_store::{Claim, Event, HeldLeases as _, Store as _, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{claim, task};
 use cts_store_postgres::{NotEmpty, PostgresImport, check_empty, export};

@@ -43,7 +43,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
 
 fn lines(number: usize) -> Vec<LogLine> {
     let line = |n| LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: format!("line {n}"),
     };
     (0..number).map(line).collect()

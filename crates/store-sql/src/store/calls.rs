@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
-use cts_core::runs::AttemptRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
@@ -14,8 +13,8 @@ use cts_core::{
 };
 use cts_store::enqueue::EnqueueError;
 use cts_store::{
-    Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim, Completed, Completion,
-    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, InputContents,
+    Archive, ArchivedRow, AttemptRecord, CancelError, CancelState, CancelledRun, Claim, Completed,
+    Completion, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, InputContents,
     LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
     PendingDeletions, QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest,
     Store, StoreError, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,

@@ -14,7 +14,7 @@ async fn scene() -> Subject {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     let line = LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: "x".to_owned(),
     };
     scene.append(&lease, vec![line]).await;

@@ -22,7 +22,7 @@ fn sizes(path: &Path) -> (u64, u64) {
 async fn come_and_go(scene: &Scene<SqliteFixture>, mebibytes: u64) -> ((u64, u64), (u64, u64)) {
     let path = scene.fixture().path();
     let line = LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: "x".repeat(1024),
     };
     let store = scene.store();

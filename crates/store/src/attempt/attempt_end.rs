@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptRecord, Plan, RunKind, RunStatus, failure_text};
-use cts_core::{CheckOutcome, Digest, Event, TaskAfterRun, TaskName};
+use cts_core::runs::{Plan, RunKind, RunStatus, failure_text};
+use cts_core::{CheckOutcome, Digest, TaskAfterRun, TaskName};
 
+use super::attempt_record::AttemptRecord;
+use crate::event::Event;
 use crate::model::{Completed, Completion, FailedAttempts};
 
 /// Changes that the end of an attempt makes to its run and its task.

@@ -1,7 +1,8 @@
 //! Completions: their data, and the completion of a lost lease.
 
-use cts_core::runs::{AttemptOutcome, ResourceCounts};
+use cts_core::runs::AttemptOutcome;
 use cts_core::{LeaseEpoch, RunId, WorkerId};
+use cts_proto::run::v1::ResourceCounts;
 
 use crate::error::LeaseError;
 use crate::model::{Completion, ExpiredLeases};
@@ -31,12 +32,13 @@ impl Completion {
 
     /// The resources that the attempt changed, if its worker reported them.
     pub fn resources(&self) -> Option<ResourceCounts> {
-        self.details.as_ref()?.summary.resources
+        self.details.as_ref()?.resources
     }
 
     /// Address of the remote run of the attempt, if it had one.
     pub fn remote_url(&self) -> Option<String> {
-        self.details.as_ref()?.summary.remote_url.clone()
+        let url = &self.details.as_ref()?.remote_url;
+        (!url.is_empty()).then(|| url.clone())
     }
 
     /// The error for a lease that does not exist.

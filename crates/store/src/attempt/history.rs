@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{
-    AfterAttempt, AttemptEnding, AttemptOutcome, AttemptRecord, RunPhase, RunStatus, RunSummary,
-    newest_attempts,
-};
+use cts_core::runs::{AfterAttempt, AttemptEnding, AttemptOutcome, RunPhase, RunStatus};
 use cts_core::{LeaseEpoch, WorkerId};
 
+use super::attempt_record::{AttemptRecord, newest_attempts};
 use super::leased_attempt::Attempt;
+use crate::details::Summary;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::model::Completion;
@@ -34,7 +33,7 @@ impl Attempt {
         now: DateTime<Utc>,
     ) -> AttemptRecord {
         let details = completion.details.as_ref();
-        let summary = details.map(|it| it.summary.clone()).unwrap_or_default();
+        let version = details.map(|it| it.worker_version.clone());
         let record = AttemptRecord {
             epoch: completion.epoch,
             number: self.attempts,
@@ -44,9 +43,9 @@ impl Attempt {
             ended_at: Some(now),
             ending,
             error: String::new(),
-            worker_version: summary.worker_version.unwrap_or_default(),
+            worker_version: version.unwrap_or_default(),
             early_failure: completion.early_failure,
-            phases: summary.phases,
+            phases: details.and_then(|it| it.phases).unwrap_or_default(),
             phase: self
                 .run_phase
                 .filter(|_| ending == AttemptEnding::LeaseLost),
@@ -97,7 +96,7 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
     let run_phase = row.text_if_any("run_phase")?.filter(|_| is_known);
     let run_phase = run_phase.and_then(RunPhase::parse);
     // The summary of a running run is of an earlier attempt.
-    let summary: Option<RunSummary> = row.json_if_any("summary")?;
+    let summary: Option<Summary> = row.json_if_any("summary")?;
     let summary = summary.filter(|_| !is_running).unwrap_or_default();
     let record = AttemptRecord {
         epoch,
@@ -108,7 +107,7 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
         ended_at: row.time_if_any("finished_at")?.filter(|_| !is_running),
         ending,
         error: String::new(),
-        worker_version: summary.worker_version.unwrap_or_default(),
+        worker_version: summary.worker_version,
         early_failure: None,
         phases: summary.phases,
         phase: run_phase.filter(|_| is_running),

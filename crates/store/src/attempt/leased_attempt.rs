@@ -1,9 +1,10 @@
 //! A leased run with the columns of its task, read at the end of an attempt.
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{AttemptRecord, RunKind, RunPhase};
+use cts_core::runs::{RunKind, RunPhase};
 use cts_core::{Creation, Digest, EventConfig, RemoteRun, RunId, TaskName, TaskPhase};
 
+use super::attempt_record::AttemptRecord;
 use crate::cancel::open_remote;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cts_core::runs::{OutputValue, RunOutput};
+use cts_proto::run::v1::RunOutput;
+use cts_proto::run::v1::run_output::Value as Shown;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -41,10 +42,13 @@ pub struct ReportedOutput {
 pub fn run_outputs(names: &[String], mut told: ReportedOutputs) -> Vec<RunOutput> {
     let outputs = names.iter().map(|name| RunOutput {
         name: name.clone(),
-        value: match told.remove(name) {
-            Some(told) if told.sensitive => OutputValue::Sensitive(true),
-            told => OutputValue::Value(told.and_then(|told| told.value).unwrap_or_default()),
-        },
+        value: Some(match told.remove(name) {
+            Some(told) if told.sensitive => Shown::Sensitive(true),
+            told => {
+                let value = told.and_then(|told| told.value).unwrap_or_default();
+                Shown::Json(value.to_string())
+            }
+        }),
     });
     outputs.collect()
 }

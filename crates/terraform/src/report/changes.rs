@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use cts_core::runs::{CHANGES_KEPT, ResourceAction, ResourceChange, ResourceCounts};
+use cts_proto::run::v1::{ResourceAction, ResourceChange, ResourceCounts};
+use cts_proto::run_report::CHANGES_KEPT;
 
 /// Maximum of changes whose resources are compared; later changes count as changes of different resources.
 const TOLD_APART: usize = 100_000;
@@ -26,11 +27,11 @@ impl Changes {
     pub(super) fn add(&mut self, address: &str, action: ResourceAction) {
         self.counted.count(action);
         if let Some(known) = self.kept.iter_mut().find(|it| it.address == address) {
-            known.action = both(known.action, action);
+            known.action = both(known.action(), action).into();
         } else if self.kept.len() < CHANGES_KEPT {
             self.kept.push(ResourceChange {
                 address: address.to_owned(),
-                action,
+                action: action.into(),
             });
         } else if self.more.len() < TOLD_APART {
             let mut hasher = DefaultHasher::new();
@@ -50,13 +51,13 @@ impl Changes {
     pub(super) fn with_imports_of(self, plain: Self) -> Self {
         let mut all = Self::default();
         for change in plain.kept {
-            if change.action == ResourceAction::Import {
-                all.add(&change.address, change.action);
+            if change.action() == ResourceAction::Import {
+                all.add(&change.address, change.action());
             }
         }
         let imported = self.counted.imported.saturating_add(all.counted.imported);
         for change in self.kept {
-            all.add(&change.address, change.action);
+            all.add(&change.address, change.action());
         }
         all.more.extend(self.more);
         Self {

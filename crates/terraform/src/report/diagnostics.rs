@@ -12,7 +12,8 @@
 
 use std::mem;
 
-use cts_core::runs::{DIAGNOSTICS_KEPT, Diagnostic, Severity};
+use cts_proto::run::v1::{Diagnostic, DiagnosticSeverity};
+use cts_proto::run_report::DIAGNOSTICS_KEPT;
 
 /// Most bytes of one diagnostic while it is read; fewer bytes are kept in the end.
 const LONGEST: usize = 64 * 1024;
@@ -128,16 +129,12 @@ impl Diagnostics {
 }
 
 impl Open {
-    fn new(severity: Severity, summary: &str) -> Self {
+    fn new(severity: DiagnosticSeverity, summary: &str) -> Self {
         Self {
             diagnostic: Diagnostic {
-                severity,
+                severity: severity.into(),
                 summary: summary.to_owned(),
-                detail: String::new(),
-                address: String::new(),
-                file: String::new(),
-                line: None,
-                snippet: String::new(),
+                ..Diagnostic::default()
             },
             part: Part::Start,
             bytes: 0,
@@ -158,7 +155,7 @@ impl Open {
             Part::Start | Part::Place if diagnostic.file.is_empty() && place(text).is_some() => {
                 if let Some((file, line)) = place(text) {
                     diagnostic.file = String::from(file);
-                    diagnostic.line = Some(line);
+                    diagnostic.line = line;
                 }
                 self.part = Part::Place;
             }
@@ -182,11 +179,13 @@ impl Open {
     }
 }
 
-fn beginning(text: &str) -> Option<(Severity, &str)> {
-    let error = text.strip_prefix("Error: ").map(|it| (Severity::Error, it));
+fn beginning(text: &str) -> Option<(DiagnosticSeverity, &str)> {
+    let error = text
+        .strip_prefix("Error: ")
+        .map(|it| (DiagnosticSeverity::Error, it));
     error.or_else(|| {
         let warning = text.strip_prefix("Warning: ");
-        warning.map(|it| (Severity::Warning, it))
+        warning.map(|it| (DiagnosticSeverity::Warning, it))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cts_core::runs::{Diagnostic, ResourceAction, ResourceCounts, Severity};
+use cts_proto::run::v1::{Diagnostic, DiagnosticSeverity, ResourceAction, ResourceCounts};
 use serde::Deserialize;
 
 use super::changes::Changes;
@@ -125,9 +125,11 @@ impl Events {
             "diagnostic" => {
                 if let Some(mistake) = event.diagnostic {
                     let diagnostic = Diagnostic::from(mistake);
-                    let which = match diagnostic.severity {
-                        Severity::Error => &mut self.found.errors,
-                        Severity::Warning | Severity::Unknown => &mut self.found.warnings,
+                    let which = match diagnostic.severity() {
+                        DiagnosticSeverity::Error => &mut self.found.errors,
+                        DiagnosticSeverity::Warning | DiagnosticSeverity::Unspecified => {
+                            &mut self.found.warnings
+                        }
                     };
                     which.keep(diagnostic);
                 }
@@ -174,15 +176,16 @@ impl From<Mistake> for Diagnostic {
             .unzip();
         Self {
             severity: match mistake.severity.as_str() {
-                "error" => Severity::Error,
-                "warning" => Severity::Warning,
-                _ => Severity::Unknown,
-            },
+                "error" => DiagnosticSeverity::Error,
+                "warning" => DiagnosticSeverity::Warning,
+                _ => DiagnosticSeverity::Unspecified,
+            }
+            .into(),
             summary: mistake.summary,
             detail: mistake.detail,
             address: mistake.address,
             file: file.unwrap_or_default(),
-            line,
+            line: line.unwrap_or_default(),
             snippet: mistake.snippet.map(|it| it.text()).unwrap_or_default(),
         }
     }

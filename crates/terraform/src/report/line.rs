@@ -1,6 +1,6 @@
 //! Kinds of lines in Terraform's output.
 
-use cts_core::runs::{ResourceAction, ResourceCounts};
+use cts_proto::run::v1::{ResourceAction, ResourceCounts};
 
 use super::address::split_address;
 

@@ -1,4 +1,4 @@
-use cts_core::runs::{Diagnostic, ResourceCounts, Severity};
+use cts_proto::run::v1::{Diagnostic, DiagnosticSeverity, ResourceAction, ResourceCounts};
 use proptest::prelude::*;
 
 use super::*;
@@ -15,10 +15,10 @@ fn report(lines: &[(OutputStream, &str)], step: Step) -> Report {
     report
 }
 
-fn changes(details: &RunDetails) -> Vec<(&str, &str)> {
-    let changes = details.findings.changes.iter();
+fn changes(details: &RunDetails) -> Vec<(&str, ResourceAction)> {
+    let changes = details.changes.iter();
     changes
-        .map(|change| (change.address.as_str(), change.action.as_str()))
+        .map(|change| (change.address.as_str(), change.action()))
         .collect()
 }
 
@@ -82,28 +82,25 @@ fn an_apply_that_fails_tells_what_it_has_done_and_why_it_failed() {
         destroyed: 1,
         ..ResourceCounts::default()
     };
-    assert_eq!(details.summary.resources, Some(counts));
-    assert_eq!(
-        details.summary.phases.apply,
-        Some(Duration::from_millis(1500))
-    );
+    assert_eq!(details.resources, Some(counts));
+    assert_eq!(details.phases.unwrap().total(), Duration::from_millis(1500));
     assert_eq!(
         changes(&details),
         [
-            ("terraform_data.r", "replace"),
-            ("terraform_data.a[\"x\"]", "create")
+            ("terraform_data.r", ResourceAction::Replace),
+            ("terraform_data.a[\"x\"]", ResourceAction::Create)
         ]
     );
-    let [first, second, third] = details.findings.diagnostics.as_slice() else {
+    let [first, second, third] = details.diagnostics.as_slice() else {
         panic!("{details:#?}");
     };
     let expected = Diagnostic {
-        severity: Severity::Error,
+        severity: DiagnosticSeverity::Error.into(),
         summary: "Resource postcondition failed".into(),
         detail: "Terraform says something.\nError: that is part of it.\n\nMore of it.".into(),
         address: "module.m.terraform_data.bad[\"k\"]".into(),
         file: "m/main.tf".into(),
-        line: Some(16),
+        line: 16,
         snippet: "  16:       condition = self.input != \"k\"\n    ├────────────────\n    │ self.input is \"k\"".into(),
     };
     assert_eq!(*first, expected);
@@ -111,8 +108,8 @@ fn an_apply_that_fails_tells_what_it_has_done_and_why_it_failed() {
         (second.summary.as_str(), second.detail.as_str()),
         ("Second", "")
     );
-    assert_eq!(third.severity, Severity::Warning);
-    assert_eq!((third.detail.as_str(), third.line), ("warned", Some(12)));
+    assert_eq!(third.severity(), DiagnosticSeverity::Warning);
+    assert_eq!((third.detail.as_str(), third.line), ("warned", 12));
 }
 
 #[test]
@@ -120,7 +117,7 @@ fn an_apply_that_succeeds_counts_as_terraform_says() {
     let last = "Apply complete! Resources: 1 imported, 5 added, 1 changed, 4 destroyed.";
     let lines = [(OutputStream::Stdout, APPLY), (OutputStream::Stdout, last)];
     let details = report(&lines, Step::Apply).details(RunKind::Apply);
-    let counts = details.summary.resources.unwrap();
+    let counts = details.resources.unwrap();
     assert_eq!((counts.added, counts.changed), (5, 1));
     assert_eq!((counts.destroyed, counts.imported), (4, 1));
 }
@@ -129,10 +126,13 @@ fn an_apply_that_succeeds_counts_as_terraform_says() {
 fn a_plan_tells_what_it_would_do_and_what_is_before_it_nothing() {
     let lines = [(OutputStream::Stdout, APPLY)];
     let details = report(&lines, Step::Plan).details(RunKind::Plan);
-    assert_eq!(changes(&details), [("terraform_data.a[\"x\"]", "create")]);
-    assert_eq!(details.summary.resources.unwrap().added, 3);
+    assert_eq!(
+        changes(&details),
+        [("terraform_data.a[\"x\"]", ResourceAction::Create)]
+    );
+    assert_eq!(details.resources.unwrap().added, 3);
     let details = report(&lines, Step::Init).details(RunKind::Apply);
-    assert_eq!(details.summary.resources, None);
+    assert_eq!(details.resources, None);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn framed_and_rendered_diagnostics_are_read_too() {
     report.read_errors(
         "Error: Invalid\n\n  on main.tf line 3:\n  3: code\n\nwrong\n\nError: Other\n",
     );
-    let found = report.details(RunKind::Check).findings.diagnostics;
+    let found = report.details(RunKind::Check).diagnostics;
     let found: Vec<_> = found
         .iter()
         .map(|it| (it.summary.as_str(), it.detail.as_str(), it.line))
@@ -150,9 +150,9 @@ fn framed_and_rendered_diagnostics_are_read_too() {
     assert_eq!(
         found,
         [
-            ("Invalid", "wrong", Some(3)),
-            ("Other", "", None),
-            ("Framed", "at length", None)
+            ("Invalid", "wrong", 3),
+            ("Other", "", 0),
+            ("Framed", "at length", 0)
         ]
     );
 }
@@ -170,16 +170,18 @@ fn many_changes_and_diagnostics_are_counted() {
         }
     }
     report.step_ended(Step::Apply, Duration::ZERO);
-    let details = report.details(RunKind::Apply).bounded();
-    let counts = details.summary.resources.unwrap();
+    let details = report.details(RunKind::Apply);
+    let counts = details.resources.unwrap();
     assert_eq!((counts.added, counts.destroyed), (1000, 1000));
-    assert_eq!(details.findings.more_changes, 800);
+    assert_eq!(details.more_changes, 800);
     assert!(
         changes(&details)
             .iter()
-            .all(|(_, action)| *action == "replace")
+            .all(|(_, action)| *action == ResourceAction::Replace)
     );
-    assert_eq!(details.findings.more_diagnostics, 980);
+    // The worker keeps half of them.
+    let kept = u32::try_from(details.diagnostics.len()).unwrap();
+    assert_eq!((kept, details.more_diagnostics), (40, 960));
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn the_mistake_of_a_try_before_its_lock_was_released_is_none() {
         report.line(OutputLine::new(OutputStream::Stderr, text.to_owned()));
     }
     report.step_ended(Step::Apply, Duration::ZERO);
-    let found = report.details(RunKind::Apply).findings.diagnostics;
+    let found = report.details(RunKind::Apply).diagnostics;
     let found: Vec<_> = found.iter().map(|it| it.summary.as_str()).collect();
     assert_eq!(found, ["Second"]);
 }
@@ -204,7 +206,7 @@ fn the_mistake_of_a_try_stays_where_its_lock_was_not_released() {
         report.line(OutputLine::new(OutputStream::Stderr, text.to_owned()));
     }
     report.step_ended(Step::Unlock, Duration::ZERO);
-    let found = report.details(RunKind::Apply).findings.diagnostics;
+    let found = report.details(RunKind::Apply).diagnostics;
     assert_eq!(found.len(), 2, "{found:?}");
 }
 
@@ -223,13 +225,13 @@ fn events_count_instead_of_lines_if_they_are_there_from_the_first_on() {
         report.details(RunKind::Apply)
     };
     let with = of(&[r#"{"type":"version"}"#, "no JSON", "[]", summary]);
-    let counts = with.summary.resources.unwrap();
+    let counts = with.resources.unwrap();
     assert_eq!((counts.added, counts.changed), (4, 3));
     assert_eq!((counts.destroyed, counts.imported), (1, 2));
-    assert_eq!(with.findings.diagnostics, []);
+    assert_eq!(with.diagnostics, []);
     let without = of(&[summary]);
-    assert_eq!(without.summary.resources.unwrap().added, 2);
-    assert_eq!(without.findings.diagnostics.len(), 1);
+    assert_eq!(without.resources.unwrap().added, 2);
+    assert_eq!(without.diagnostics.len(), 1);
 }
 
 fn pieces() -> impl Strategy<Value = Vec<(bool, bool, String)>> {
@@ -284,7 +286,7 @@ proptest! {
             report.line(OutputLine { stream, text, continues });
         }
         report.step_ended(Step::Apply, Duration::ZERO);
-        let found = report.details(RunKind::Apply).bounded().findings;
-        prop_assert!(found.diagnostics.len() <= cts_core::runs::DIAGNOSTICS_KEPT);
+        let found = report.details(RunKind::Apply).diagnostics;
+        prop_assert!(found.len() <= 2 * cts_proto::run_report::DIAGNOSTICS_KEPT);
     }
 }

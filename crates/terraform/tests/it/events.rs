@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::EngineKind;
-use cts_core::runs::{RunDetails, RunKind};
+use cts_core::runs::RunKind;
+use cts_proto::run::v1::RunDetails;
 use cts_terraform::{Attempt, CommandError, OutputLine, OutputSink, Report, Step};
 use cts_testkit::{assert_contains, tofu_path};
 
@@ -79,10 +80,9 @@ async fn run(sandbox: &Sandbox, kind: RunKind) -> (RunDetails, Result<(), Comman
 /// difference of values that the output shows in addition to the values.
 fn sorted(mut details: RunDetails) -> RunDetails {
     details
-        .findings
         .changes
         .sort_by(|one, other| one.address.cmp(&other.address));
-    for diagnostic in &mut details.findings.diagnostics {
+    for diagnostic in &mut details.diagnostics {
         diagnostic.detail = diagnostic.detail.replace('\n', " ");
         if let Some((values, _difference)) = diagnostic
             .snippet
@@ -141,9 +141,9 @@ async fn events_and_lines_agree_on_plans_and_applies() {
     for kind in [RunKind::Plan, RunKind::Apply] {
         let (details, result) = run(&sandbox, kind).await;
         result.unwrap();
-        assert_eq!(details.summary.resources.unwrap().added, 3);
-        assert_eq!(details.findings.changes.len(), 3);
-        assert_eq!(details.findings.diagnostics.len(), 1);
+        assert_eq!(details.resources.unwrap().added, 3);
+        assert_eq!(details.changes.len(), 3);
+        assert_eq!(details.diagnostics.len(), 1);
     }
     sandbox.edit_module(&module(2, r#"["a.b"]"#));
     for kind in [RunKind::Plan, RunKind::Apply, RunKind::Apply] {
@@ -182,7 +182,7 @@ async fn events_and_lines_agree_on_mistakes() {
     let (details, result) = run(&sandbox, RunKind::Apply).await;
     let text = result.unwrap_err().to_string();
     assert_contains(&text, ["Error: Resource postcondition failed"]);
-    let [failed] = details.findings.diagnostics.as_slice() else {
+    let [failed] = details.diagnostics.as_slice() else {
         panic!("{details:#?}");
     };
     assert!(

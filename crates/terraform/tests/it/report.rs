@@ -1,9 +1,9 @@
 //! Reports of the output of a real Terraform.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use cts_core::runs::{ResourceCounts, RunDetails, RunKind, Severity};
+use cts_core::runs::RunKind;
+use cts_proto::run::v1::{DiagnosticSeverity, ResourceAction, ResourceCounts, RunDetails};
 use cts_terraform::{Attempt, OutputLine, OutputSink, Report};
 use cts_testkit::assert_contains;
 
@@ -43,13 +43,20 @@ async fn apply(sandbox: &Sandbox) -> RunDetails {
     report.details(RunKind::Apply)
 }
 
-fn changes(details: &RunDetails) -> Vec<(&str, &str)> {
-    let changes = details.findings.changes.iter();
+fn changes(details: &RunDetails) -> Vec<(&str, ResourceAction)> {
+    let changes = details.changes.iter();
     let mut changes: Vec<_> = changes
-        .map(|change| (change.address.as_str(), change.action.as_str()))
+        .map(|change| (change.address.as_str(), change.action()))
         .collect();
     changes.sort_unstable();
     changes
+}
+
+/// Steps that took time.
+fn steps(details: &RunDetails) -> Vec<&'static str> {
+    let phases = details.phases.unwrap_or_default();
+    let steps = phases.steps().filter(|(_, took)| !took.is_zero());
+    steps.map(|(step, _)| step).collect()
 }
 
 fn counts(added: u32, changed: u32, destroyed: u32) -> ResourceCounts {
@@ -97,37 +104,42 @@ async fn applies_and_plans_tell_what_becomes_of_which_resource() {
     prepare(&sandbox, &attempt).await;
     sandbox.terraform.plan(&attempt).await.unwrap();
     let planned = report.details(RunKind::Plan);
-    let all = [(anew, "create"), (&first, "create"), (&second, "create")];
+    let all = [
+        (anew, ResourceAction::Create),
+        (&first, ResourceAction::Create),
+        (&second, ResourceAction::Create),
+    ];
     assert_eq!(
-        (changes(&planned), planned.summary.resources),
+        (changes(&planned), planned.resources),
         (all.into(), Some(counts(3, 0, 0)))
     );
-    let phases = planned.summary.phases;
-    assert!(phases.init > Some(Duration::ZERO) && phases.plan > Some(Duration::ZERO));
-    assert!(phases.validate > Some(Duration::ZERO));
-    assert_eq!(phases.apply, None);
+    assert_eq!(steps(&planned), ["init", "validate", "plan"]);
 
     let applied = apply(&sandbox).await;
     assert_eq!(
-        (changes(&applied), applied.summary.resources),
+        (changes(&applied), applied.resources),
         (all.into(), Some(counts(3, 0, 0)))
     );
-    assert_eq!(applied.findings.diagnostics, []);
-    assert!(applied.summary.phases.apply > Some(Duration::ZERO));
+    assert_eq!(applied.diagnostics, []);
+    assert!(steps(&applied).contains(&"apply"));
 
     // Nothing to do.
     let again = apply(&sandbox).await;
     assert_eq!(
-        (changes(&again), again.summary.resources),
+        (changes(&again), again.resources),
         (Vec::new(), Some(counts(0, 0, 0)))
     );
-    assert_eq!(again.summary.phases.init, None, "it is prepared");
+    assert!(!steps(&again).contains(&"init"), "it is prepared");
 
     sandbox.edit_module(&module(r#"["a.b"]"#, 2));
     let changed = apply(&sandbox).await;
-    let all = [(anew, "replace"), (&first, "update"), (&second, "delete")];
+    let all = [
+        (anew, ResourceAction::Replace),
+        (&first, ResourceAction::Update),
+        (&second, ResourceAction::Delete),
+    ];
     assert_eq!(
-        (changes(&changed), changed.summary.resources),
+        (changes(&changed), changed.resources),
         (all.into(), Some(counts(1, 1, 2)))
     );
 }
@@ -176,23 +188,29 @@ async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
     let details = report.details(RunKind::Apply);
     let good = "module.edge.terraform_data.good";
     let bad = "module.edge.terraform_data.bad";
-    assert_eq!(changes(&details), [(bad, "create"), (good, "create")]);
-    assert_eq!(details.summary.resources, Some(counts(2, 0, 0)));
-    let [failed, odd] = details.findings.diagnostics.as_slice() else {
+    assert_eq!(
+        changes(&details),
+        [
+            (bad, ResourceAction::Create),
+            (good, ResourceAction::Create)
+        ]
+    );
+    assert_eq!(details.resources, Some(counts(2, 0, 0)));
+    let [failed, odd] = details.diagnostics.as_slice() else {
         panic!("{details:#?}");
     };
-    assert_eq!(failed.severity, Severity::Error);
+    assert_eq!(failed.severity(), DiagnosticSeverity::Error);
     assert_eq!(failed.summary, "Resource postcondition failed");
     assert_eq!(failed.detail, "It is never so.\nReally.");
     assert!(failed.file.ends_with("/main.tf"), "{failed:?}");
-    assert_eq!(failed.line, Some(14));
+    assert_eq!(failed.line, 14);
     assert_contains(
         &failed.snippet,
         ["condition     = self.output == \"never\""],
     );
     assert_eq!(
-        (odd.severity, odd.detail.as_str()),
-        (Severity::Warning, "It is odd.")
+        (odd.severity(), odd.detail.as_str()),
+        (DiagnosticSeverity::Warning, "It is odd.")
     );
     // Terraform's lines about attributes still reach the output.
     let output = output.0.lock().unwrap().join("\n");

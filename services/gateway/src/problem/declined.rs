@@ -3,10 +3,9 @@
 use cts_core::ErrorCode;
 use http::StatusCode;
 
-use super::{Problem, log_failure};
+use super::{Cause, Problem};
 use crate::request::run_mode::RunMode;
-use crate::request_id::RequestId;
-use crate::scheduler_client::{CallError, ChangeError, Reason};
+use crate::scheduler_client::{ChangeError, Reason, chain};
 
 /// The requested change, which decides what its failure means for the client.
 #[derive(Debug, Clone, Copy)]
@@ -26,24 +25,21 @@ pub(crate) enum Change {
 
 impl Problem {
     /// The `change` of the task `name` was not made.
-    pub(crate) fn unchanged(
-        error: &ChangeError,
-        change: Change,
-        name: &str,
-        id: RequestId,
-    ) -> Self {
+    pub(crate) fn unchanged(error: ChangeError, change: Change, name: &str) -> Self {
         match error {
-            ChangeError::Declined { reason, message } => declined(change, *reason, name, message),
-            ChangeError::Lost(_) => {
-                log_failure(error, id);
-                Self::new(
+            ChangeError::Declined { reason, message } => declined(change, reason, name, &message),
+            ChangeError::Lost(_) => Self {
+                cause: Some(Cause {
+                    error: chain(&error),
+                    is_outage: false,
+                }),
+                ..Self::new(
                     ErrorCode::ChangeUncertain,
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the scheduler was lost while it was at work; the change may be made all the same",
                 )
-            }
-            ChangeError::Ask(CallError::NoSuchTask) => Self::unknown_task(name),
-            ChangeError::Ask(error) => Self::failed(error, id),
+            },
+            ChangeError::Ask(error) => error.into(),
         }
     }
 }

@@ -1,20 +1,37 @@
-//! Answers to clients about runs and workers.
+//! Answers to clients whose call of the scheduler has failed.
+
+use std::sync::Arc;
 
 use cts_core::ErrorCode;
 use http::StatusCode;
 
 use super::Problem;
-use crate::request_id::RequestId;
 use crate::scheduler_client::CallError;
 
-impl Problem {
-    /// The error of a call of the scheduler about runs.
-    pub(crate) fn unanswered_run(error: &CallError, run: &str, id: RequestId) -> Self {
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<Arc<CallError>> for Problem {
+    fn from(error: Arc<CallError>) -> Self {
+        Self::from(&*error)
+    }
+}
+
+impl From<&CallError> for Problem {
+    fn from(error: &CallError) -> Self {
+        let unknown = |code, message| Self::new(code, StatusCode::NOT_FOUND, message);
         match error {
-            CallError::NoSuchRun => Self::new(
+            CallError::NoSuchTask(name) => Self::unknown_task(name),
+            CallError::NoSuchRun(run) => unknown(
                 ErrorCode::RunUnknown,
-                StatusCode::NOT_FOUND,
                 format!("a run with id '{run}' does not exist"),
+            ),
+            CallError::NoSuchWorker(worker) => unknown(
+                ErrorCode::WorkerUnknown,
+                format!("a worker with id '{worker}' does not exist"),
             ),
             CallError::Refused(why) => Self::new(ErrorCode::RunConflict, StatusCode::CONFLICT, why),
             CallError::NoSuchPage => Self::new(
@@ -22,19 +39,9 @@ impl Problem {
                 StatusCode::BAD_REQUEST,
                 "parameter \"after\" in query has an error: value is none of a list's",
             ),
-            _ => Self::failed(error, id),
-        }
-    }
-
-    /// A worker was not ordered to drain.
-    pub(crate) fn undrained(error: &CallError, worker: &str, id: RequestId) -> Self {
-        match error {
-            CallError::NoSuchWorker => Self::new(
-                ErrorCode::WorkerUnknown,
-                StatusCode::NOT_FOUND,
-                format!("a worker with id '{worker}' does not exist"),
-            ),
-            _ => Self::failed(error, id),
+            CallError::Call(_) | CallError::TooLarge { .. } | CallError::Answer(_) => {
+                Self::failed(error)
+            }
         }
     }
 }

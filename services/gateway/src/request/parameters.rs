@@ -63,13 +63,7 @@ pub(crate) fn runs(query: Option<&str>) -> Result<RunsQuery, ParameterError> {
         &pairs,
         "status",
         "queued, running, succeeded, failed or cancelled",
-        &[
-            ("queued", RunStatus::Queued),
-            ("running", RunStatus::Running),
-            ("succeeded", RunStatus::Succeeded),
-            ("failed", RunStatus::Failed),
-            ("cancelled", RunStatus::Cancelled),
-        ],
+        &RunStatus::ALL.map(|status| (status.as_str(), status)),
     )?;
     Ok(RunsQuery {
         task: task(&pairs)?,

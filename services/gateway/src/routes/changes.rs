@@ -6,17 +6,15 @@ use cts_core::go::InvalidDuration;
 use cts_core::runs::SKIPPED_INSPECTION;
 use cts_core::state::StateDecision;
 use cts_proto::json::KnownState;
-use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
-use crate::authorization::visitor::Visitor;
+use crate::api_request::ApiRequest;
 use crate::body::BodyError;
 use crate::json;
 use crate::model::{
-    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, IdFirst, InspectedAnswer, ReleasedAnswer,
+    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer,
     ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
-use crate::options::LocalTime;
 use crate::problem::declined::Change;
 use crate::problem::{Family, Problem};
 use crate::request::parameters;
@@ -40,19 +38,17 @@ pub(crate) type Received = Result<Vec<u8>, BodyError>;
 /// Needs no other service, so mistakes are answered at once.
 pub(crate) fn read_creation(
     mode: RunMode,
-    headers: &HeaderMap,
     body: Received,
     names: usize,
-    visitor: &Visitor,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<TaskRequest, Problem> {
     let read = || {
         let body = received(body)?;
-        let request = TaskRequest::read(mode, "TaskRequest", headers, &body)?;
-        visitor.may_name(&request.task.name)?;
-        Ok(request.within_limits(names)?)
+        let read = TaskRequest::read(mode, "TaskRequest", &request.head.headers, &body)?;
+        request.visitor.may_name(&read.task.name)?;
+        Ok(read.within_limits(names)?)
     };
-    read().inspect_err(|problem: &Problem| log_bad_creation(problem, id))
+    read().inspect_err(|problem: &Problem| log_bad_creation(problem, request.id))
 }
 
 /// Reads the task of a `PUT` of `name`, and the revision that it is to replace.
@@ -102,14 +98,14 @@ pub(crate) async fn create(
     }
     let changed = changes.create(task, mode).await;
     let changed = changed.map_err(|error| match (&error, &request.bad_duration) {
-        (ChangeError::Declined { reason, .. }, Some(error)) if *reason == Reason::Invalid => {
-            let problem = no_duration(error);
+        (ChangeError::Declined { reason, .. }, Some(bad)) if *reason == Reason::Invalid => {
+            let problem = no_duration(bad);
             log_bad_creation(&problem, id);
             problem
         }
         _ => {
             log_refused_creation(&request.task.name, &error, mode, id);
-            Problem::unchanged(&error, Change::Create(mode), &request.task.name, id)
+            Problem::unchanged(error, Change::Create(mode), &request.task.name)
         }
     })?;
     if mode == RunMode::Inspect {
@@ -139,7 +135,7 @@ pub(crate) async fn replace(
     let changed = changes
         .replace(request.task, revision, (request.mode, release))
         .await
-        .map_err(|error| Problem::unchanged(&error, Change::Replace, &name, id))?;
+        .map_err(|error| Problem::unchanged(error, Change::Replace, &name))?;
     let answer = ReplacedAnswer {
         request_id: id,
         revision: changed.task.revision,
@@ -154,18 +150,15 @@ pub(crate) async fn replace(
 pub(crate) async fn delete(
     changes: &TaskChangeClient,
     name: &str,
-    query: Option<&str>,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let retains = parameters::deletion_retains(query)?;
+    let retains = parameters::deletion_retains(request.query())?;
     changes
         .delete(name, retains)
         .await
-        .map_err(|error| Problem::unchanged(&error, Change::Delete, name, id))?;
-    Ok(json::answer(
-        StatusCode::ACCEPTED,
-        &AcceptedAnswer { request_id: id },
-    ))
+        .map_err(|error| Problem::unchanged(error, Change::Delete, name))?;
+    let request_id = request.id;
+    Ok(request.answer(StatusCode::ACCEPTED, &AcceptedAnswer { request_id }))
 }
 
 /// Plans what a deletion of the task `name` would destroy.
@@ -177,7 +170,7 @@ pub(crate) async fn plan_destruction(
     let plan = changes
         .plan_destruction(name)
         .await
-        .map_err(|error| Problem::unchanged(&error, Change::PlanDestruction, name, id))?;
+        .map_err(|error| Problem::unchanged(error, Change::PlanDestruction, name))?;
     let answer = DestroyPlanAnswer {
         request_id: id,
         run: TaskPlanObject::of(plan.as_ref(), NOTHING_APPLIED),
@@ -190,42 +183,32 @@ pub(crate) async fn release(
     changes: &TaskChangeClient,
     name: &str,
     body: Received,
-    local_time: &LocalTime,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
-    let seen = release_body::seen(&body)?;
+    let seen = release_body::seen(&received(body)?)?;
     let hold = changes
         .release(name, seen)
         .await
-        .map_err(|error| Problem::unchanged(&error, Change::Release, name, id))?;
-    let answer = ReleasedAnswer::new(hold, id);
-    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
+        .map_err(|error| Problem::unchanged(error, Change::Release, name))?;
+    let answer = ReleasedAnswer::new(hold, request.id);
+    Ok(request.answer(StatusCode::OK, &answer))
 }
 
 /// Known data of the Terraform state of the task `name`.
 pub(crate) async fn terraform_state(
     questions: &TaskClient,
     name: &str,
-    local_time: &LocalTime,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let state = questions
-        .terraform_state(name)
-        .await
-        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
-    Ok(state_answer(name, state, local_time, id))
+    let state = questions.terraform_state(name).await?;
+    Ok(request.id_first(StatusCode::OK, KnownState::new(name.to_owned(), state)))
 }
 
 /// Reads a decision about a Terraform state, which names only tasks that the caller may name.
-pub(crate) fn read_decision(
-    headers: &HeaderMap,
-    body: Received,
-    visitor: &Visitor,
-) -> Result<StateDecision, Problem> {
-    let decision = state_decision::read(headers, &received(body)?)?;
+fn read_decision(body: Received, request: &ApiRequest) -> Result<StateDecision, Problem> {
+    let decision = state_decision::read(&request.head.headers, &received(body)?)?;
     if let StateDecision::From(name) = &decision {
-        visitor.may_name(name.as_str())?;
+        request.visitor.may_name(name.as_str())?;
     }
     Ok(decision)
 }
@@ -234,28 +217,15 @@ pub(crate) fn read_decision(
 pub(crate) async fn decide_state(
     changes: &TaskChangeClient,
     name: &str,
-    decision: StateDecision,
-    local_time: &LocalTime,
-    id: RequestId,
+    body: Received,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
+    let decision = read_decision(body, request)?;
     let state = changes
         .decide_state(name, decision)
         .await
-        .map_err(|error| Problem::unchanged(&error, Change::DecideState, name, id))?;
-    Ok(state_answer(name, state, local_time, id))
-}
-
-fn state_answer(
-    name: &str,
-    state: KnownTerraformState,
-    local_time: &LocalTime,
-    id: RequestId,
-) -> Response {
-    let answer = IdFirst {
-        request_id: id,
-        message: KnownState::new(name.to_owned(), state),
-    };
-    json::answer_in(local_time, StatusCode::OK, &answer)
+        .map_err(|error| Problem::unchanged(error, Change::DecideState, name))?;
+    Ok(request.id_first(StatusCode::OK, KnownState::new(name.to_owned(), state)))
 }
 
 /// Enables or disables the task `name`. An update that the scheduler declines has the body of the new family, every
@@ -274,7 +244,8 @@ pub(crate) async fn update(
     let updated = match changes.update(name, enabled, mode).await {
         Ok(updated) => updated,
         Err(error) => {
-            let problem = Problem::unchanged(&error, Change::Update, name, id);
+            let problem = Problem::unchanged(error, Change::Update, name);
+            problem.log(id);
             return Ok(problem.answer(Family::New(id)));
         }
     };

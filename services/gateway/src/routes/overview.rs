@@ -1,54 +1,43 @@
-//! Cts-only endpoints for operators: the condition of everything, states of tasks, and drains of workers.
+//! Cts-only endpoints for operators: states of tasks, and drains of workers.
 
-use std::sync::Arc;
-
-use axum::body::Bytes;
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::authorization::visitor::Visitor;
+use crate::api_request::ApiRequest;
 use crate::json;
 use crate::model::AcceptedAnswer;
 use crate::problem::Problem;
-use crate::request_id::RequestId;
-use crate::scheduler_client::on_behalf::OnBehalf;
+use crate::scheduler_client::WorkerClient;
 use crate::scheduler_client::overview_board::OverviewBoard;
-use crate::scheduler_client::{CallError, WorkerClient};
 
 /// The condition of everything.
-pub(crate) async fn overview(board: &OverviewBoard, id: RequestId) -> Result<Response, Problem> {
-    answer(board.overview().await, id)
+pub(crate) async fn overview(
+    board: &OverviewBoard,
+    request: &ApiRequest,
+) -> Result<Response, Problem> {
+    let object = board.overview().await?;
+    Ok(json::made(json::with_id(request.id, &object)))
 }
 
 /// The states of all tasks that the caller may see.
 pub(crate) async fn current_states(
     board: &OverviewBoard,
-    visitor: &Visitor,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let object = match visitor.tasks() {
-        None => board.states().await,
-        Some(tasks) => board.states_of(tasks).await,
+    let object = match request.visitor.tasks() {
+        None => board.states().await?,
+        Some(tasks) => board.states_of(tasks).await?,
     };
-    answer(object, id)
-}
-
-fn answer(object: Result<Bytes, Arc<CallError>>, id: RequestId) -> Result<Response, Problem> {
-    let object = object.map_err(|error| Problem::unanswered(&error, None, id))?;
-    Ok(json::made(json::with_id(id, &object)))
+    Ok(json::made(json::with_id(request.id, &object)))
 }
 
 /// Orders a worker to drain.
 pub(crate) async fn drain(
     calls: &WorkerClient,
     worker: &str,
-    by: &OnBehalf,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    calls
-        .drain(worker, by)
-        .await
-        .map_err(|error| Problem::undrained(&error, worker, id))?;
-    let answer = AcceptedAnswer { request_id: id };
-    Ok(json::answer(StatusCode::ACCEPTED, &answer))
+    calls.drain(worker, &request.on_behalf()).await?;
+    let request_id = request.id;
+    Ok(request.answer(StatusCode::ACCEPTED, &AcceptedAnswer { request_id }))
 }

@@ -5,57 +5,29 @@ use cts_core::callers::TaskPatterns;
 use cts_proto::run::v1::{ListRunsResponse, Run, RunStatus};
 use http::StatusCode;
 
-use crate::authorization::visitor::Visitor;
-use crate::json;
-use crate::model::{ExplanationAnswer, IdFirst, IdLast, RunAnswer};
-use crate::options::LocalTime;
+use crate::api_request::ApiRequest;
+use crate::model::{ExplanationAnswer, RunAnswer};
 use crate::problem::Problem;
 use crate::request::cancel_body;
 use crate::request::parameters::{self, RunIncludes, RunsQuery};
-use crate::request_id::RequestId;
 use crate::routes::changes::Received;
-use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::{CallError, RunClient, TaskClient};
 
 /// Most pages that are read for one request of a caller who may see only the runs of some tasks.
 const MOST_PAGES: u32 = 20;
 
-/// How much work waits.
-pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Response, Problem> {
-    let queue = questions
-        .queue()
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
-    let answer = IdLast {
-        message: queue,
-        request_id: id,
-    };
-    Ok(json::answer(StatusCode::OK, &answer))
-}
-
 /// A page of runs that the caller may see, newest first.
-pub(crate) async fn runs(
-    questions: &RunClient,
-    query: Option<&str>,
-    visitor: &Visitor,
-    local_time: &LocalTime,
-    id: RequestId,
-) -> Result<Response, Problem> {
-    let request = parameters::runs(query)?;
-    let page = match visitor.tasks() {
-        Some(_) if !request.task.is_empty() => {
-            visitor.may_name(&request.task)?;
-            questions.runs(request, None).await
+pub(crate) async fn runs(questions: &RunClient, request: &ApiRequest) -> Result<Response, Problem> {
+    let query = parameters::runs(request.query())?;
+    let page = match request.visitor.tasks() {
+        Some(_) if !query.task.is_empty() => {
+            request.visitor.may_name(&query.task)?;
+            questions.runs(query, None).await
         }
-        Some(tasks) => some_runs(questions, request, tasks).await,
-        None => questions.runs(request, None).await,
+        Some(tasks) => some_runs(questions, query, tasks).await,
+        None => questions.runs(query, None).await,
     };
-    let page = page.map_err(|error| Problem::unanswered_run(&error, "", id))?;
-    let answer = IdFirst {
-        request_id: id,
-        message: page,
-    };
-    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
+    Ok(request.id_first(StatusCode::OK, page?))
 }
 
 /// Runs of some tasks. Schedulers list the runs of few tasks by task. For many tasks, a page of all runs may contain few runs of these tasks: pages are read until half of the wanted runs are found, no
@@ -93,11 +65,10 @@ async fn some_runs(
 pub(crate) async fn require_visible(
     questions: &RunClient,
     run: &str,
-    visitor: &Visitor,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<(), Problem> {
-    if visitor.tasks().is_some() {
-        visible(questions, run, RunIncludes::default(), visitor, id).await?;
+    if request.visitor.tasks().is_some() {
+        visible(questions, run, RunIncludes::default(), request).await?;
     }
     Ok(())
 }
@@ -106,36 +77,30 @@ async fn visible(
     questions: &RunClient,
     run: &str,
     includes: RunIncludes,
-    visitor: &Visitor,
-    id: RequestId,
-) -> Result<Run, Problem> {
-    let found = questions.run(run, includes, visitor.tasks()).await;
-    let found = found.and_then(|found| {
-        if visitor.sees(&found.task_name) {
-            Ok(found)
-        } else {
-            Err(CallError::NoSuchRun)
-        }
-    });
-    found.map_err(|error| Problem::unanswered_run(&error, run, id))
+    request: &ApiRequest,
+) -> Result<Run, CallError> {
+    let found = questions
+        .run(run, includes, request.visitor.tasks())
+        .await?;
+    if request.visitor.sees(&found.task_name) {
+        Ok(found)
+    } else {
+        Err(CallError::NoSuchRun(run.to_owned()))
+    }
 }
 
 /// The run `run`.
 pub(crate) async fn run(
     questions: &RunClient,
     run: &str,
-    query: Option<&str>,
-    visitor: &Visitor,
-    local_time: &LocalTime,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let includes = parameters::run_includes(query)?;
-    let found = visible(questions, run, includes, visitor, id).await?;
+    let includes = parameters::run_includes(request.query())?;
     let answer = RunAnswer {
-        request_id: id,
-        run: found,
+        request_id: request.id,
+        run: visible(questions, run, includes, request).await?,
     };
-    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
+    Ok(request.answer(StatusCode::OK, &answer))
 }
 
 /// Cancels the run `run`: 202 while its worker stops the run, 200 if no further step follows.
@@ -143,43 +108,31 @@ pub(crate) async fn cancel(
     calls: &RunClient,
     run: &str,
     body: Received,
-    visitor: &Visitor,
-    by: &OnBehalf,
-    local_time: &LocalTime,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
     let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
     let force = cancel_body::force(&body)?;
-    let cancelled = calls
-        .cancel(run, force, by, visitor.tasks())
-        .await
-        .map_err(|error| Problem::unanswered_run(&error, run, id))?;
-    let status = match cancelled.status() {
+    let (by, tasks) = (request.on_behalf(), request.visitor.tasks());
+    let answer = RunAnswer {
+        request_id: request.id,
+        run: calls.cancel(run, force, &by, tasks).await?,
+    };
+    let status = match answer.run.status() {
         RunStatus::Running => StatusCode::ACCEPTED,
         _ => StatusCode::OK,
     };
-    let answer = RunAnswer {
-        request_id: id,
-        run: cancelled,
-    };
-    Ok(json::answer_in(local_time, status, &answer))
+    Ok(request.answer(status, &answer))
 }
 
 /// Why the task `name` ran, or why it does not.
 pub(crate) async fn explanation(
     questions: &TaskClient,
     name: &str,
-    visitor: &Visitor,
-    local_time: &LocalTime,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let explanation = questions
-        .explanation(name, visitor.tasks())
-        .await
-        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
     let answer = ExplanationAnswer {
-        request_id: id,
-        explanation,
+        request_id: request.id,
+        explanation: questions.explanation(name, request.visitor.tasks()).await?,
     };
-    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
+    Ok(request.answer(StatusCode::OK, &answer))
 }

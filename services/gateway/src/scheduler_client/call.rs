@@ -23,13 +23,13 @@ const OTHER_LIMIT: Duration = Duration::from_secs(1);
 pub(crate) enum CallError {
     /// The scheduler has no task of that name.
     #[error("there is no task of that name")]
-    NoSuchTask,
+    NoSuchTask(String),
     /// The scheduler has no run of that id.
     #[error("there is no run of that id")]
-    NoSuchRun,
+    NoSuchRun(String),
     /// The scheduler has no worker of that id.
     #[error("there is no worker of that id")]
-    NoSuchWorker,
+    NoSuchWorker(String),
     /// The list has no such page.
     #[error("there is no such page")]
     NoSuchPage,
@@ -72,9 +72,9 @@ impl CallError {
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
             Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
-            Self::NoSuchTask
-            | Self::NoSuchRun
-            | Self::NoSuchWorker
+            Self::NoSuchTask(_)
+            | Self::NoSuchRun(_)
+            | Self::NoSuchWorker(_)
             | Self::NoSuchPage
             | Self::Refused(_)
             | Self::TooLarge { .. }

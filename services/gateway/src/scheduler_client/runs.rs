@@ -73,7 +73,7 @@ impl RunClient {
             visible_tasks: patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
-        present(one(answer)?.into_inner().run, "GetRunResponse.run")
+        present(one(answer, id)?.into_inner().run, "GetRunResponse.run")
     }
 
     /// Cancels a run, and returns the run after that. Sent once: a lost call may have arrived, and a second call would
@@ -99,7 +99,7 @@ impl RunClient {
             Err(CallError::Call(status)) if status.code() == Code::FailedPrecondition => {
                 Err(CallError::Refused(status.message().to_owned()))
             }
-            answer => present(one(answer)?.into_inner().run, "CancelRunResponse.run"),
+            answer => present(one(answer, id)?.into_inner().run, "CancelRunResponse.run"),
         }
     }
 
@@ -130,17 +130,17 @@ impl RunClient {
             one_part: true,
         };
         let answer = ask(CALL_LIMIT, call!(self.logs.read_log(request))).await;
-        Ok(one(answer)?.into_inner())
+        Ok(one(answer, id)?.into_inner())
     }
 }
 
 /// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`].
-fn one<T>(answer: Result<T, CallError>) -> Result<T, CallError> {
+fn one<T>(answer: Result<T, CallError>, id: &str) -> Result<T, CallError> {
     match answer {
         Err(CallError::Call(status))
             if matches!(status.code(), Code::NotFound | Code::InvalidArgument) =>
         {
-            Err(CallError::NoSuchRun)
+            Err(CallError::NoSuchRun(id.to_owned()))
         }
         other => other,
     }

@@ -66,7 +66,7 @@ impl TaskClient {
             name: name.to_owned(),
         };
         let answer = ask(CALL_LIMIT, call!(self.client.get_task(request))).await;
-        KnownTask::of(one(answer)?.into_inner().task, "GetTaskResponse.task")
+        KnownTask::of(one(answer, name)?.into_inner().task, "GetTaskResponse.task")
     }
 
     /// Why the task ran, or why it does not. Texts name only other tasks that are visible: `None` for all.
@@ -81,7 +81,7 @@ impl TaskClient {
         };
         let answer = ask(CALL_LIMIT, call!(self.client.explain_task(request))).await;
         present(
-            one(answer)?.into_inner().explanation,
+            one(answer, name)?.into_inner().explanation,
             "ExplainTaskResponse.explanation",
         )
     }
@@ -96,7 +96,7 @@ impl TaskClient {
         };
         let answer = ask(CALL_LIMIT, call!(self.client.get_terraform_state(request))).await;
         present(
-            one(answer)?.into_inner().state,
+            one(answer, name)?.into_inner().state,
             "GetTerraformStateResponse.state",
         )
     }
@@ -198,17 +198,17 @@ impl TaskClient {
         };
         let answer = ask(CALL_LIMIT, call!(self.client.get_task_state(request))).await;
         present(
-            one(answer)?.into_inner().state,
+            one(answer, name)?.into_inner().state,
             "GetTaskStateResponse.state",
         )
     }
 }
 
 /// A call that names a task may find none.
-fn one<T>(answer: Result<T, CallError>) -> Result<T, CallError> {
+fn one<T>(answer: Result<T, CallError>, name: &str) -> Result<T, CallError> {
     match answer {
         Err(CallError::Call(status)) if status.code() == Code::NotFound => {
-            Err(CallError::NoSuchTask)
+            Err(CallError::NoSuchTask(name.to_owned()))
         }
         other => other,
     }

@@ -31,7 +31,7 @@ impl WorkerClient {
         match answer.await {
             Ok(_drains) => Ok(()),
             Err(CallError::Call(status)) if status.code() == Code::NotFound => {
-                Err(CallError::NoSuchWorker)
+                Err(CallError::NoSuchWorker(worker.to_owned()))
             }
             Err(error) => Err(error),
         }

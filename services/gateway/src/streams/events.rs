@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use cts_proto::json::{LocalTime, in_local_time};
+use cts_proto::json::in_local_time;
 use cts_proto::run::v1::FollowRunsResponse;
 use cts_rpc::CallFailure;
 use futures::StreamExt as _;
 use futures::stream::{once, unfold};
 
+use crate::api_request::ApiRequest;
 use crate::authorization::visitor::Visitor;
 use crate::problem::Problem;
 use crate::request::parameters;
@@ -29,20 +30,14 @@ const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 /// and reads the list of runs if necessary.
 pub(crate) async fn events(
     events: &RunEvents,
-    query: Option<&str>,
-    visitor: Visitor,
     answer: Answer,
-    local_time: LocalTime,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let task = parameters::events(query)?;
+    let task = parameters::events(request.query())?;
     if !task.is_empty() {
-        visitor.may_name(&task)?;
+        request.visitor.may_name(&task)?;
     }
-    let following = events
-        .follow()
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    let following = events.follow().await?;
     let beginning = once(async {
         let event = Event::default().comment("following runs");
         Ok::<_, Infallible>(event.retry(COME_BACK_AFTER))
@@ -50,10 +45,11 @@ pub(crate) async fn events(
     let follower = Follower {
         following,
         task,
-        visitor,
+        visitor: request.visitor.clone(),
         answer: answer.endless(),
-        id,
+        id: request.id,
     };
+    let local_time = Arc::clone(&request.local_time);
     let changes = unfold(follower, |mut follower| async {
         let change = follower.next().await?;
         Some((change, follower))

@@ -11,6 +11,7 @@ use futures::stream::unfold;
 use http::header;
 use tonic::{Status, Streaming};
 
+use crate::api_request::ApiRequest;
 use crate::json;
 use crate::problem::Problem;
 use crate::request::parameters::{self, LogFormat};
@@ -22,15 +23,11 @@ use crate::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 pub(crate) async fn log(
     runs: &RunClient,
     run: &str,
-    query: Option<&str>,
     answer: Answer,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let query = parameters::log(query)?;
-    let call = runs
-        .log(run, query.after, query.follow)
-        .await
-        .map_err(|error| Problem::unanswered_run(&error, run, id))?;
+    let query = parameters::log(request.query())?;
+    let call = runs.log(run, query.after, query.follow).await?;
     let log = Log {
         call: Some(call),
         runs: runs.clone(),
@@ -41,7 +38,7 @@ pub(crate) async fn log(
         } else {
             answer
         },
-        id,
+        id: request.id,
     };
     // An error breaks the answer off, so that a part of the log does not look complete.
     let parts = unfold(Some(log), |log| async { log?.next().await })

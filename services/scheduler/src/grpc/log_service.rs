@@ -7,7 +7,7 @@ use cts_core::RunId;
 use cts_proto::log::v1 as proto;
 use cts_proto::log::v1::log_service_server::LogService;
 use cts_rpc::{chunks, convert};
-use cts_store::{LogLine, LogStream, Store};
+use cts_store::{LogLine, Store};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
@@ -45,7 +45,7 @@ impl LogService for LogEndpoint {
             let Held { run, holder, epoch } =
                 self.proofs
                     .held(&metadata, &batch.run_id, batch.worker_id, batch.epoch)?;
-            let lines = lines_from_wire(batch.lines);
+            let lines = storable_lines(batch.lines);
             self.store
                 .append_log(run, &holder, epoch, lines)
                 .await
@@ -133,35 +133,17 @@ fn messages(after: u64, lines: Vec<LogLine>) -> Vec<proto::ReadLogResponse> {
     chunks(lines, |line| line.text.len())
         .map(|lines| {
             position += lines.len() as u64;
-            proto::ReadLogResponse {
-                position,
-                lines: lines.into_iter().map(line_to_wire).collect(),
-            }
+            proto::ReadLogResponse { position, lines }
         })
         .collect()
 }
 
-fn line_to_wire(line: LogLine) -> proto::LogLine {
-    let stream = match line.stream {
-        LogStream::Stdout => proto::LogStream::Stdout,
-        LogStream::Stderr => proto::LogStream::Stderr,
-    };
-    proto::LogLine {
-        stream: stream.into(),
-        text: line.text,
+/// Lines that every database takes.
+pub(crate) fn storable_lines(mut lines: Vec<LogLine>) -> Vec<LogLine> {
+    for line in &mut lines {
+        line.text = storable(std::mem::take(&mut line.text));
     }
-}
-
-/// Lines from the wire; a line without a stream counts as output.
-pub(crate) fn lines_from_wire(lines: Vec<proto::LogLine>) -> Vec<LogLine> {
-    let line = |line: proto::LogLine| LogLine {
-        stream: match line.stream() {
-            proto::LogStream::Stderr => LogStream::Stderr,
-            proto::LogStream::Stdout | proto::LogStream::Unspecified => LogStream::Stdout,
-        },
-        text: storable(line.text),
-    };
-    lines.into_iter().map(line).collect()
+    lines
 }
 
 /// Text that every database takes: not all of them can hold a NUL.

@@ -42,7 +42,7 @@ use crate::mode::Mode;
 use crate::notifier::Notifier;
 use crate::run_spans::RunSpans;
 use crate::status::OrStatus as _;
-use crate::wire::{holder, requested_to_wire, run_to_wire, visible_tasks};
+use crate::wire::{attempt_to_wire, holder, requested_to_wire, run_to_wire, visible_tasks};
 
 /// Longest time that a worker may wait in one call.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
@@ -317,7 +317,7 @@ impl RunService for RunEndpoint {
         }
         if request.include_attempts {
             let attempts = self.store.attempts(id).await.or_status()?;
-            run.attempt_records = attempts.into_iter().map(convert::attempt_to_wire).collect();
+            run.attempt_records = attempts.into_iter().map(attempt_to_wire).collect();
         }
         Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
     }

@@ -6,6 +6,8 @@ use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
 use cts_store::TaskState;
 
+use crate::wire::event_to_wire;
+
 /// States by their newest events alone.
 pub(super) fn on_wire(states: Vec<TaskState>, include_events: bool) -> Vec<proto::TaskState> {
     let states = states.into_iter();
@@ -41,11 +43,7 @@ pub(super) fn state_to_wire(state: TaskState, include_events: bool) -> proto::Ta
         services,
         event_count: u32::try_from(state.events.len()).unwrap_or(u32::MAX),
         events: if include_events {
-            state
-                .events
-                .into_iter()
-                .map(convert::event_to_wire)
-                .collect()
+            state.events.into_iter().map(event_to_wire).collect()
         } else {
             Vec::new()
         },

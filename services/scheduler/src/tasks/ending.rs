@@ -66,9 +66,8 @@ fn end(record: RunRecord) -> Option<RunEnd> {
     match record.status {
         RunStatus::Queued | RunStatus::Running => None,
         RunStatus::Succeeded => {
-            let remote_url = record
-                .details
-                .and_then(|details| details.summary.remote_url);
+            let remote_url = record.details.map(|details| details.remote_url);
+            let remote_url = remote_url.filter(|url| !url.is_empty());
             let plan = record.plan.map(|plan| Plan { remote_url, ..plan });
             Some(RunEnd::Succeeded(plan))
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_core::callers::AuditRecord;
 use cts_core::lease::LeaseKey;
-use cts_core::runs::{AttemptRecord, CancelOrder, CurrentPhase, Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
@@ -15,16 +15,17 @@ use cts_core::{
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    AccessStore, AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState,
-    CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, FactStore,
-    Heartbeat, HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
-    NewStoredToken, NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore,
-    RemovedLogs, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
-    SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredRecord,
-    StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline,
-    UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
+    AccessStore, AppliedConfiguration, Archive, ArchivedRow, AttemptRecord, CancelError,
+    CancelState, CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration,
+    ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued,
+    ExpiredLeases, FactStore, Heartbeat, HeldLeases, Hint, HintStream, Housekeeping,
+    LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
+    MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions, QueueDepth,
+    Refused, Registered, RemoteRunStore, RemovedLogs, Requeued, Restoration, RestoredStore,
+    Retention, RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement,
+    ShownRun, Store, StoreError, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError,
+    TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState,
+    WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 

@@ -55,7 +55,7 @@ async fn logs_beyond_their_limit_are_removed_also_while_runs_cannot_be_forgotten
     let lease = setup.acquired().await;
     let run = lease.run_id.parse().unwrap();
     let line = LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: "x".repeat(100),
     };
     let (holder, epoch) = (WorkerId::new(WORKER), LeaseEpoch::new(lease.epoch));

@@ -1,7 +1,7 @@
 //! Outputs of the module, after an apply (docs/runs.md#outputs).
 
-use cts_core::runs::RunOutput;
 use cts_core::{Chain, TaskDefinition};
+use cts_proto::run::v1::RunOutput;
 use cts_terraform::{Attempt, Report, Terraform, run_outputs};
 
 /// The outputs that the task wants. If they cannot be read, the apply still counts: a warning is logged, and

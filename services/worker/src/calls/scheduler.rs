@@ -24,7 +24,7 @@ use cts_terraform::{OutputLine, OutputStream};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 use tonic::transport::Channel;
-use tonic::{Code, Status};
+use tonic::{Code, Response, Status};
 
 use crate::calls::call_timeout::within;
 use crate::calls::inputs::{Contents, InputError};
@@ -45,6 +45,15 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// Longest time for the parts of a bundle.
 const TRANSFER: Duration = Duration::from_mins(2);
+
+/// The answer to a call about a leased run, within a limit.
+macro_rules! held {
+    ($limit:expr, $scheduler:ident.$method:ident($request:ident), $lease:ident) => {{
+        let mut runs = $scheduler.runs.clone();
+        let call = runs.$method(with_lease_proof($request, &$lease.proof));
+        within($limit, call).await.map(Response::into_inner)
+    }};
+}
 
 /// The scheduler as this worker sees it.
 #[derive(Debug, Clone)]
@@ -187,13 +196,8 @@ impl Scheduler {
         let request = proto::ListLostLeasesRequest {
             run_id: lease.run.to_string(),
         };
-        let mut runs = self.runs.clone();
-        let response = within(
-            CALL,
-            runs.list_lost_leases(with_lease_proof(request, &lease.proof)),
-        )
-        .await?;
-        let leases = response.into_inner().leases.into_iter();
+        let response = held!(CALL, self.list_lost_leases(request), lease)?;
+        let leases = response.leases.into_iter();
         let leases: Result<_, ConversionError> =
             leases.map(convert::lost_lease_from_wire).collect();
         Ok(leases?)
@@ -236,13 +240,8 @@ impl Scheduler {
             wait: Some(convert::duration_to_wire(WAIT)),
             known: convert::cancel_order_to_wire(known).into(),
         };
-        let mut runs = self.runs.clone();
-        let answer = within(
-            WAIT + CALL,
-            runs.await_cancel(with_lease_proof(request, &lease.proof)),
-        )
-        .await?;
-        Ok(convert::cancel_order_from_wire(answer.into_inner().order))
+        let answer = held!(WAIT + CALL, self.await_cancel(request), lease)?;
+        Ok(convert::cancel_order_from_wire(answer.order))
     }
 
     /// Reports that a leased run waits. If `waiting_for` is empty, waits for the reason why the run is to
@@ -266,13 +265,8 @@ impl Scheduler {
             waiting_for: waiting_for.to_owned(),
             wait: Some(convert::duration_to_wire(wait)),
         };
-        let mut runs = self.runs.clone();
-        let answer = within(
-            wait + CALL,
-            runs.suspend_run(with_lease_proof(request, &lease.proof)),
-        )
-        .await?;
-        Ok(convert::wait_end_from_wire(answer.into_inner().end))
+        let answer = held!(wait + CALL, self.suspend_run(request), lease)?;
+        Ok(convert::wait_end_from_wire(answer.end))
     }
 
     /// Whether a run that has waited may continue.
@@ -283,13 +277,7 @@ impl Scheduler {
             epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
         };
-        let mut runs = self.runs.clone();
-        let answer = within(
-            CALL,
-            runs.resume_run(with_lease_proof(request, &lease.proof)),
-        )
-        .await?
-        .into_inner();
+        let answer = held!(CALL, self.resume_run(request), lease)?;
         Ok(match convert::wait_end_from_wire(answer.end) {
             Some(end) => Resumed::Ended(end),
             None if answer.goes_on => Resumed::GoesOn,
@@ -309,13 +297,8 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
             report: Some(convert::state_report_to_wire(report)),
         };
-        let mut runs = self.runs.clone();
-        let answer = within(
-            CALL,
-            runs.record_state(with_lease_proof(request, &lease.proof)),
-        )
-        .await?;
-        Ok(answer.into_inner().moves)
+        let answer = held!(CALL, self.record_state(request), lease)?;
+        Ok(answer.moves)
     }
 
     /// Records the remote run of a leased run.
@@ -330,12 +313,7 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
             remote: Some(convert::remote_run_to_wire(remote.clone())),
         };
-        let mut runs = self.runs.clone();
-        let recorded = within(
-            CALL,
-            runs.record_remote_run(with_lease_proof(request, &lease.proof)),
-        );
-        recorded.await.map(drop)
+        held!(CALL, self.record_remote_run(request), lease).map(drop)
     }
 
     /// The recorded remote runs of a leased run and of its task.
@@ -345,13 +323,8 @@ impl Scheduler {
             epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
         };
-        let mut runs = self.runs.clone();
-        let answer = within(
-            CALL,
-            runs.get_remote_runs(with_lease_proof(request, &lease.proof)),
-        )
-        .await?;
-        Ok(convert::remote_runs_from_wire(answer.into_inner())?)
+        let answer = held!(CALL, self.get_remote_runs(request), lease)?;
+        Ok(convert::remote_runs_from_wire(answer)?)
     }
 
     /// Reports the end of an attempt; tries again until an answer comes, without end.
@@ -381,7 +354,7 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
             outcome: Some(outcome),
             log: log_to_wire(log),
-            details: details.map(convert::details_to_wire),
+            details,
             state: state.map(convert::terraform_state_to_wire),
             held_for: Some(convert::duration_to_wire(held_for)),
         };

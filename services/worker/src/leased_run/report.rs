@@ -9,7 +9,7 @@ use tonic::Status;
 use super::LeasedRun;
 use crate::attempt_spans::EndedAttempt;
 use crate::calls::scheduler::Reported;
-use crate::ended::{Ended, outcome_word};
+use crate::ended::Ended;
 use crate::run_log::RunLog;
 
 /// How often a lease is renewed for a report that does not arrive although renewals do: more than enough for
@@ -82,7 +82,7 @@ impl LeasedRun {
             run: &self.lease.run.to_string(),
             task: &self.lease.task_name,
             number: self.lease.attempt,
-            outcome: outcome_word(&ended.outcome),
+            outcome: ended.outcome.as_str(),
             failed: matches!(
                 ended.outcome,
                 AttemptOutcome::Failed(_) | AttemptOutcome::Declined(_)

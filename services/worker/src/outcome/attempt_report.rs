@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{ResourceCounts, RunDetails, RunKind, RunOutput};
+use cts_core::runs::RunKind;
 use cts_core::state::TerraformState;
+use cts_proto::run::v1::{ResourceCounts, RunDetails, RunOutput};
+use cts_rpc::convert::{bounded_details, duration_to_wire, edited_details};
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::outcome::attempt_error::AttemptError;
@@ -82,9 +84,9 @@ impl AttemptReport {
     /// The details so far. A secret of several lines shows only now that they are together.
     pub(crate) fn details(&self) -> RunDetails {
         let mut details = self.report.details(self.kind);
-        details.summary.phases.render = self.render;
-        details.summary.remote_url.clone_from(&self.remote_url);
-        details.findings.outputs.clone_from(&self.outputs);
-        details.edited(|text| self.shown(text)).bounded()
+        details.phases.get_or_insert_default().render = self.render.map(duration_to_wire);
+        details.remote_url = self.remote_url.clone().unwrap_or_default();
+        details.outputs.clone_from(&self.outputs);
+        bounded_details(edited_details(details, |text| self.shown(text)))
     }
 }

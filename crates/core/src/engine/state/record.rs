@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::spelled;
 use crate::words::excerpt::cut;
 use crate::words::identity::TaskName;
 
@@ -76,28 +77,19 @@ impl KnownState {
     }
 }
 
-/// State with which a task continues, if an operator must decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Keep {
-    /// The state of the old backend, whatever the new backend contains.
-    Old,
-    /// The state of the new backend, even if the new backend has no state.
-    New,
+spelled! {
+    /// State with which a task continues, if an operator must decide.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Keep {
+        /// The state of the old backend, whatever the new backend contains.
+        Old = "old",
+        /// The state of the new backend, even if the new backend has no state.
+        New = "new",
+    }
 }
 
 impl Keep {
-    /// All decisions.
-    pub const ALL: [Self; 2] = [Self::Old, Self::New];
-
-    /// The spelling, as stored and as written by operators.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Old => "old",
-            Self::New => "new",
-        }
-    }
-
     /// Parses the spelling.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|keep| keep.as_str() == text)

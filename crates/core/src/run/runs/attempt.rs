@@ -29,6 +29,19 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
+    /// The name of the outcome in journals, spans and metrics.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Planned(_) => "planned",
+            Self::Checked => "checked",
+            Self::Destroyed => "destroyed",
+            Self::Failed(_) => "failed",
+            Self::Declined(_) => "declined",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     /// Returns the error of an attempt at a run of this kind. An attempt that did something else than requested has
     /// failed.
     pub fn error(&self, kind: RunKind) -> Option<&str> {

@@ -14,7 +14,9 @@
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
-use super::attempt_record::{AttemptEnding, AttemptRecord, EarlyFailure};
+use serde::{Deserialize, Serialize};
+
+use super::attempt_ending::AttemptEnding;
 use crate::words::identity::WorkerId;
 
 /// Maximum number of attempts of one run that are given back without counting because machines were at fault.
@@ -25,6 +27,17 @@ pub const ELSEWHERE_FOR: Duration = Duration::from_secs(2);
 
 /// `EIO`, `ENFILE` and `EMFILE`, which have no [`ErrorKind`].
 const OF_MACHINE: [i32; 3] = [5, 23, 24];
+
+/// The side at fault if an attempt fails before Terraform has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EarlyFailure {
+    /// The machine of the worker: the worker's own check fails too.
+    Machine,
+    /// The run, or a service that it needs. An unknown side of a later version counts as this side.
+    #[serde(other)]
+    Run,
+}
 
 /// Whether an error of the operating system can be the fault of the machine: a full, read-only or broken disk,
 /// missing rights, too many open files, too little memory.
@@ -43,15 +56,26 @@ pub fn can_be_of_machine(error: &Error) -> bool {
         )
 }
 
+/// An earlier attempt of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierAttempt<'a> {
+    /// The worker.
+    pub worker: &'a WorkerId,
+    /// How it ended.
+    pub ending: AttemptEnding,
+    /// The side at fault if it failed before Terraform started.
+    pub early_failure: Option<EarlyFailure>,
+}
+
 /// Whether an attempt of `worker` that failed early goes back to the queue without counting. `earlier` are the
 /// earlier attempts of its run.
 ///
 /// Each worker can give a run back once, and all workers together [`GIVEN_BACK_AT_MOST`] times. If a different worker
 /// with a successful check of its own failed early with the run, the run is at fault.
-pub fn is_given_back(
+pub fn is_given_back<'a>(
     failure: Option<EarlyFailure>,
     worker: &WorkerId,
-    earlier: &[AttemptRecord],
+    earlier: impl IntoIterator<Item = EarlierAttempt<'a>>,
 ) -> bool {
     if failure != Some(EarlyFailure::Machine) {
         return false;
@@ -59,9 +83,9 @@ pub fn is_given_back(
     let mut given_back = 0;
     for record in earlier {
         match record.early_failure {
-            Some(EarlyFailure::Run) if record.worker != *worker => return false,
+            Some(EarlyFailure::Run) if record.worker != worker => return false,
             Some(EarlyFailure::Machine) if record.ending == AttemptEnding::Released => {
-                if record.worker == *worker {
+                if record.worker == worker {
                     return false;
                 }
                 given_back += 1;
@@ -76,35 +100,22 @@ pub fn is_given_back(
 mod tests {
     use std::io;
 
-    use chrono::DateTime;
-
     use super::*;
-    use crate::run::runs::PhaseTimes;
-    use crate::words::identity::LeaseEpoch;
 
-    fn record(worker: &str, ending: AttemptEnding, failure: EarlyFailure) -> AttemptRecord {
-        AttemptRecord {
-            epoch: LeaseEpoch::new(1),
-            number: 1,
-            worker: WorkerId::new(worker),
-            leased_at: None,
-            renewed_at: DateTime::default(),
-            ended_at: None,
-            ending,
-            error: String::new(),
-            worker_version: String::new(),
-            early_failure: Some(failure),
-            phases: PhaseTimes::default(),
-            phase: None,
-            retry_after: None,
-        }
+    type Attempt = (&'static str, AttemptEnding, EarlyFailure);
+
+    const fn given_back(worker: &'static str) -> Attempt {
+        (worker, AttemptEnding::Released, EarlyFailure::Machine)
     }
 
-    fn given_back(worker: &str) -> AttemptRecord {
-        record(worker, AttemptEnding::Released, EarlyFailure::Machine)
-    }
-
-    fn is_given_back_by(worker: &str, earlier: &[AttemptRecord]) -> bool {
+    fn is_given_back_by(worker: &str, earlier: &[Attempt]) -> bool {
+        let workers: Vec<_> = earlier.iter().map(|it| WorkerId::new(it.0)).collect();
+        let earlier = earlier.iter().zip(&workers);
+        let earlier = earlier.map(|((_, ending, failure), worker)| EarlierAttempt {
+            worker,
+            ending: *ending,
+            early_failure: Some(*failure),
+        });
         let worker = WorkerId::new(worker);
         is_given_back(Some(EarlyFailure::Machine), &worker, earlier)
     }
@@ -137,24 +148,24 @@ mod tests {
 
     #[test]
     fn a_run_that_fails_early_on_a_healthy_worker_is_at_fault() {
-        let elsewhere = record("b", AttemptEnding::Failed, EarlyFailure::Run);
+        let elsewhere = ("b", AttemptEnding::Failed, EarlyFailure::Run);
         assert!(!is_given_back_by("a", &[elsewhere]));
         // The worker was healthy at its first attempt, and its own check fails now.
-        let here = record("a", AttemptEnding::Failed, EarlyFailure::Run);
+        let here = ("a", AttemptEnding::Failed, EarlyFailure::Run);
         assert!(is_given_back_by("a", &[here]));
     }
 
     #[test]
     fn an_attempt_that_counted_is_not_one_that_was_given_back() {
-        let counted = record("a", AttemptEnding::Failed, EarlyFailure::Machine);
+        let counted = ("a", AttemptEnding::Failed, EarlyFailure::Machine);
         assert!(is_given_back_by("a", &[counted]));
     }
 
     #[test]
     fn an_attempt_whose_worker_is_healthy_or_of_an_earlier_version_counts() {
         let worker = WorkerId::new("a");
-        assert!(!is_given_back(Some(EarlyFailure::Run), &worker, &[]));
-        assert!(!is_given_back(None, &worker, &[]));
+        assert!(!is_given_back(Some(EarlyFailure::Run), &worker, []));
+        assert!(!is_given_back(None, &worker, []));
     }
 
     #[test]

@@ -2,35 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Purpose of a run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum RunKind {
-    /// Its input is applied.
-    #[default]
-    Apply,
-    /// Terraform shows what an apply would change; nothing is applied.
-    Plan,
-    /// The working directory is created and validated; nothing is planned or applied.
-    Check,
-    /// Terraform destroys the task's resources before the task is removed.
-    Destroy,
-    /// Terraform shows what would be destroyed; nothing is destroyed.
-    DestroyPlan,
+use crate::spelled;
+
+spelled! {
+    /// Purpose of a run.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum RunKind {
+        /// Its input is applied.
+        #[default]
+        Apply = "apply",
+        /// Terraform shows what an apply would change; nothing is applied.
+        Plan = "plan",
+        /// The working directory is created and validated; nothing is planned or applied.
+        Check = "check",
+        /// Terraform destroys the task's resources before the task is removed.
+        Destroy = "destroy",
+        /// Terraform shows what would be destroyed; nothing is destroyed.
+        DestroyPlan = "destroy_plan",
+    }
 }
 
 impl RunKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [
-        Self::Apply,
-        Self::Plan,
-        Self::Check,
-        Self::Destroy,
-        Self::DestroyPlan,
-    ];
-
     /// Kinds whose input the leader freezes. The other kinds have the input of an earlier run, so the store itself
     /// queues them.
     pub const ENQUEUED: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
@@ -48,17 +43,6 @@ impl RunKind {
     /// Returns whether a run of this kind ends with a plan.
     pub const fn only_plans(self) -> bool {
         matches!(self, Self::Plan | Self::DestroyPlan)
-    }
-
-    /// The stored and shown spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Apply => "apply",
-            Self::Plan => "plan",
-            Self::Check => "check",
-            Self::Destroy => "destroy",
-            Self::DestroyPlan => "destroy_plan",
-        }
     }
 }
 
@@ -117,35 +101,26 @@ impl RunKinds {
     }
 }
 
-/// State of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunStatus {
-    /// Waits for a worker, or for the time of its next attempt.
-    Queued,
-    /// Leased by a worker.
-    Running,
-    /// Applied, planned, checked or destroyed.
-    Succeeded,
-    /// Every attempt failed.
-    Failed,
-    /// Ended without a result, because a newer input replaced it, no caller waits for it any more, or its task was
-    /// disabled or deleted.
-    Cancelled,
+spelled! {
+    /// State of a run.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RunStatus {
+        /// Waits for a worker, or for the time of its next attempt.
+        Queued = "queued",
+        /// Leased by a worker.
+        Running = "running",
+        /// Applied, planned, checked or destroyed.
+        Succeeded = "succeeded",
+        /// Every attempt failed.
+        Failed = "failed",
+        /// Ended without a result, because a newer input replaced it, no caller waits for it any more, or its task was
+        /// disabled or deleted.
+        Cancelled = "cancelled",
+    }
 }
 
 impl RunStatus {
-    /// The stored and shown spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether the run has ended: its status never changes again.
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)

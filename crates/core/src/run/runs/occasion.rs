@@ -2,33 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::spelled;
 use crate::words::digest::Digest;
 
-/// The event that an apply follows although no caller asked for the apply itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Occasion {
-    /// The declaration of the task changed.
-    Declaration,
-    /// An operator decided with which Terraform state the task continues.
-    State,
-    /// The database has forgotten a run in the journal of a worker.
-    Journal,
+spelled! {
+    /// The event that an apply follows although no caller asked for the apply itself.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Occasion {
+        /// The declaration of the task changed.
+        Declaration = "declaration",
+        /// An operator decided with which Terraform state the task continues.
+        State = "state",
+        /// The database has forgotten a run in the journal of a worker.
+        Journal = "journal",
+    }
 }
 
 impl Occasion {
-    /// All occasions.
-    pub const ALL: [Self; 3] = [Self::Declaration, Self::State, Self::Journal];
-
-    /// The stored spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Declaration => "declaration",
-            Self::State => "state",
-            Self::Journal => "journal",
-        }
-    }
-
     /// Text for display about the change that waits while the apply is blocked.
     pub const fn waiting(self) -> &'static str {
         match self {

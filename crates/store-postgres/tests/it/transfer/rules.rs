@@ -226,7 +226,7 @@ async fn a_null_character_is_replaced_in_every_text() {
     let scene = Subject::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     let line = LogLine {
-        stream: LogStream::Stdout,
+        stream: LogStream::Stdout.into(),
         text: "before\0after".to_owned(),
     };
     let store = scene.store();

@@ -1,8 +1,7 @@
 //! Reads the attempts of runs.
 
 use cts_core::RunId;
-use cts_core::runs::AttemptRecord;
-use cts_store::{StoreError, attempt};
+use cts_store::{AttemptRecord, StoreError, attempt};
 
 use crate::{Connection, sql};
 

@@ -1,9 +1,9 @@
 //! Events, and the states of tasks that result from the newest events.
 
-use cts_core::{EVENTS_KEPT, Event, EventConfig, TaskCheck, TaskName, TaskStatus};
+use cts_core::{EVENTS_KEPT, EventConfig, TaskCheck, TaskName, TaskStatus};
 use cts_store::cell::encoded;
 use cts_store::fields::{Columns, Fields};
-use cts_store::{StoreError, TaskState, decode};
+use cts_store::{Event, StoreError, TaskState, decode};
 
 use crate::tick_events::{self, TickEvent};
 use crate::{Connection, sql};

@@ -1,6 +1,7 @@
 //! Reads and writes the logs of runs.
 
 use cts_core::RunId;
+use cts_store::cell::stored_stream;
 use cts_store::fields::Fields;
 use cts_store::{LINES_PRUNED_AT_ONCE, LeaseError, LogLine, LogPage, StoreError};
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ pub async fn append(
     }
     let text = c.dialect().pick(append!(""), append!("FOR NO KEY UPDATE"));
     let rows = (1..).zip(lines).map(|(number, line): (u64, _)| {
-        json!({"number": number, "stream": line.stream.as_str(), "line": line.text})
+        json!({"number": number, "stream": stored_stream(line.stream()), "line": line.text})
     });
     let rows = rows.collect::<Value>().to_string();
     match of_lease(APPEND, text, held).bind(rows).execute(c).await? {
@@ -115,7 +116,7 @@ pub async fn read(
     let lines = lines.bind(run).bind(after).bind(limit).all(c, |row| {
         let row = Fields::new(row, "read a log", "log_lines").keyed_by_id("run_id")?;
         let line = LogLine {
-            stream: row.log_stream("stream")?,
+            stream: row.log_stream("stream")?.into(),
             text: row.text("line")?.to_owned(),
         };
         Ok((row.number("position")?, line))

@@ -1,8 +1,8 @@
 //! Events of ticks without changes (docs/runs.md#schedules).
 
-use cts_core::{EVENTS_KEPT, Event, EventId, TaskName};
+use cts_core::{EVENTS_KEPT, EventId, TaskName};
 use cts_store::fields::Fields;
-use cts_store::{StoreError, decode};
+use cts_store::{Event, StoreError, decode};
 use serde_json::json;
 
 use crate::{Connection, sql};

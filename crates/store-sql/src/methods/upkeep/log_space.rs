@@ -1,6 +1,7 @@
 //! The space of logs: measured once after a run has ended, and freed in short steps.
 
 use cts_core::RunId;
+use cts_store::cell::stored_stream;
 use cts_store::fields::Fields;
 use cts_store::{LINE_SPACE, LogStream, REMOVED_LOG, StoreError};
 use serde_json::{Value, json};
@@ -154,7 +155,7 @@ pub(crate) async fn replace_last_lines(
         UPDATE log_lines SET stream = $2, line = $3
         FROM last WHERE run_id = last.id AND position = last.line_number",
     );
-    let replaced = replaced.bind(runs).bind(LogStream::Stderr.as_str());
+    let replaced = replaced.bind(runs).bind(stored_stream(LogStream::Stderr));
     replaced.bind(REMOVED_LOG).execute(c).await?;
     Ok(())
 }

@@ -12,7 +12,7 @@ use tonic::{Request, Status};
 
 use super::{RunEndpoint, logging};
 use crate::grpc::lease_proofs::Held;
-use crate::grpc::log_service::{lines_from_wire, storable};
+use crate::grpc::log_service::{storable, storable_lines};
 use crate::run_spans::EndedLease;
 use crate::status::OrStatus as _;
 
@@ -44,8 +44,8 @@ impl RunEndpoint {
             event: self.identities.event_id(),
             retry_run: self.identities.run_id(),
             jitter: self.identities.jitter(),
-            log: lines_from_wire(request.log),
-            details: request.details.map(convert::details_from_wire),
+            log: storable_lines(request.log),
+            details: request.details.map(convert::bounded_details),
             // The attempt has ended even if its worker reports an impossible state.
             state: request
                 .state
@@ -72,7 +72,7 @@ impl RunEndpoint {
                 let ended = EndedLease {
                     lease: Some((completion.epoch, &completion.holder)),
                     held_for,
-                    outcome: outcome_word(&completion.outcome),
+                    outcome: completion.outcome.as_str(),
                     failed: completion.outcome.error(completed.kind).is_some(),
                 };
                 Some(self.spans.lease_ended(record, ended).await)
@@ -89,19 +89,6 @@ impl RunEndpoint {
             task, kind, status, ..
         } = completed;
         self.notifier.run_changed(run, task, *kind, *status);
-    }
-}
-
-/// The name of an outcome in spans.
-const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
-    match outcome {
-        AttemptOutcome::Applied => "applied",
-        AttemptOutcome::Planned(_) => "planned",
-        AttemptOutcome::Checked => "checked",
-        AttemptOutcome::Destroyed => "destroyed",
-        AttemptOutcome::Failed(_) => "failed",
-        AttemptOutcome::Declined(_) => "declined",
-        AttemptOutcome::Interrupted => "interrupted",
     }
 }
 

@@ -38,11 +38,11 @@ impl RunEndpoint {
         let run = completion.run;
         let failure = completed.failure.as_ref();
         let code = code(completion);
-        let summary = completion.details.as_ref().map(|details| &details.summary);
+        let details = completion.details.as_ref();
         let attempts = completed.attempt;
-        let changes = summary.and_then(|summary| summary.resources);
+        let changes = details.and_then(|details| details.resources);
         let changes = changes.map(|changes| changes.to_string());
-        let took = summary.map(|summary| summary.phases.total());
+        let took = details.map(|details| details.phases.unwrap_or_default().total());
         let took = took.map(whole_milliseconds).map(tracing::field::debug);
         // A pass makes one attempt, and its caller reads only its log.
         let brief = |error: &str| match self.mode {
@@ -163,7 +163,8 @@ pub(super) fn log_failed_apply(completion: &Completion, completed: &Completed) {
 
 /// The code of a failed attempt (docs/runbook.md#error-codes).
 fn code(completion: &Completion) -> Option<&str> {
-    completion.details.as_ref()?.summary.error_code.as_deref()
+    let code = completion.details.as_ref()?.error_code.as_str();
+    (!code.is_empty()).then_some(code)
 }
 
 /// Whether Terraform was not started because the module lacks a variable of its condition.

@@ -4,54 +4,16 @@ use std::time::Duration;
 
 use chrono::serde::{ts_microseconds, ts_microseconds_option};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-
-use super::details::{PhaseTimes, millis};
-use super::errors::shortened;
-use super::run_phase::{self, RunPhase};
-use crate::words::identity::{LeaseEpoch, WorkerId};
+use cts_core::runs::{AttemptEnding, EarlierAttempt, EarlyFailure, RunPhase, shortened};
+use cts_core::{LeaseEpoch, WorkerId};
+use cts_proto::run::v1::PhaseTimes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Maximum number of recorded attempts of one run: the newest attempts.
 pub const ATTEMPTS_RECORDED: usize = 20;
 
 /// Maximum bytes of the error in the record of an attempt. The run has the complete errors.
 const ERROR_BYTES: usize = 512;
-
-/// End of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptEnding {
-    /// The attempt has not ended.
-    Running,
-    /// The run did its work.
-    Succeeded,
-    /// Terraform, or a step before it, failed.
-    Failed,
-    /// The run was cancelled on request.
-    Cancelled,
-    /// The attempt waited for a condition outside of cts until a newer input, or a change of the task, replaced it.
-    Replaced,
-    /// The worker stopped or drained, or its machine was at fault, and gave the run back. The attempt does not count.
-    Released,
-    /// The worker was silent, and its lease was taken back.
-    LeaseLost,
-    /// The only process of cts ended, and the next one took the lease back. Such an attempt does not count.
-    CutOff,
-    /// An ending of a later version.
-    #[serde(other)]
-    Unknown,
-}
-
-/// The side at fault if an attempt fails before Terraform has started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EarlyFailure {
-    /// The machine of the worker: the worker's own check fails too.
-    Machine,
-    /// The run, or a service that it needs. An unknown side of a later version counts as this side.
-    #[serde(other)]
-    Run,
-}
 
 /// One attempt of a run, which is one lease. Stored as JSON, so members are only added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,14 +50,15 @@ pub struct AttemptRecord {
     /// Work of the worker at its last renewal, if its end was not reported.
     #[serde(
         default,
-        deserialize_with = "run_phase::known",
+        deserialize_with = "known_phase",
         skip_serializing_if = "Option::is_none"
     )]
     pub phase: Option<RunPhase>,
     /// Time from the end until the next attempt of the run was due; `None` if no other attempt followed at once.
     #[serde(
         default,
-        with = "millis",
+        serialize_with = "milliseconds",
+        deserialize_with = "from_milliseconds",
         rename = "retry_after_ms",
         skip_serializing_if = "Option::is_none"
     )]
@@ -109,22 +72,49 @@ impl AttemptRecord {
         let error = shortened(error, ERROR_BYTES);
         Self { error, ..self }
     }
+
+    /// The part that decides whether a later attempt is given back.
+    pub(super) fn earlier(&self) -> EarlierAttempt<'_> {
+        EarlierAttempt {
+            worker: &self.worker,
+            ending: self.ending,
+            early_failure: self.early_failure,
+        }
+    }
+}
+
+/// Deserializes a phase; `None` for a phase of a later version.
+fn known_phase<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RunPhase>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.and_then(|text| RunPhase::parse(&text)))
+}
+
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn milliseconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        .serialize(serializer)
+}
+
+fn from_milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
 }
 
 /// Adds the record of an attempt to the earlier records, oldest first; only the newest stay.
-pub fn keep_attempt(records: &mut Vec<AttemptRecord>, record: AttemptRecord) {
+pub(super) fn keep_attempt(records: &mut Vec<AttemptRecord>, record: AttemptRecord) {
     records.push(record);
     newest_attempts(records);
 }
 
 /// Removes the oldest records beyond [`ATTEMPTS_RECORDED`].
-pub fn newest_attempts(records: &mut Vec<AttemptRecord>) {
+pub(super) fn newest_attempts(records: &mut Vec<AttemptRecord>) {
     let surplus = records.len().saturating_sub(ATTEMPTS_RECORDED);
     records.drain(..surplus);
 }
 
 #[cfg(test)]
 mod tests {
+    use cts_proto::time::duration_to_wire;
+
     use super::*;
 
     fn record(epoch: u64) -> AttemptRecord {
@@ -140,7 +130,7 @@ mod tests {
             worker_version: "0.1.0".to_owned(),
             early_failure: Some(EarlyFailure::Machine),
             phases: PhaseTimes {
-                init: Some(Duration::from_millis(1_200)),
+                init: Some(duration_to_wire(Duration::from_millis(1_200))),
                 ..PhaseTimes::default()
             },
             phase: Some(RunPhase::Apply),
