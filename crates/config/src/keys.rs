@@ -7,8 +7,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cts_core::hidden::shown_members;
+use cts_core::hidden::{HIDDEN, shown_members};
 use cts_core::{Backend, size_text};
+use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::decode::block::Block;
@@ -31,11 +32,29 @@ pub(crate) enum Keys<'k, 'a> {
     /// Settings take the values of the keys that are written, and keep their own otherwise.
     Read {
         block: &'k mut Block<'a>,
-        /// The keys that were read, with the places of their values.
-        places: &'k mut Vec<(&'static str, SourceLocation)>,
+        written: &'k mut Written,
     },
     /// Settings are added to a dump.
     Dump(&'k mut Body),
+}
+
+/// The keys of a block that were read, with the places of their values.
+#[derive(Debug, Default)]
+pub(crate) struct Written(Vec<(&'static str, SourceLocation)>);
+
+impl Written {
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.place(key).is_some()
+    }
+
+    pub(crate) fn place(&self, key: &str) -> Option<&SourceLocation> {
+        let written = self.iter().find(|(name, _)| *name == key);
+        written.map(|(_, place)| place)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &SourceLocation)> {
+        self.0.iter().map(|(name, place)| (*name, place))
+    }
 }
 
 /// A key that a dump has left out; `None` in all other cases.
@@ -57,21 +76,28 @@ pub(crate) fn read<T: Keyed>(mut settings: T, mut block: Block<'_>) -> T {
     settings
 }
 
-/// Reads the keys out of a block. Returns those that are written, with the places of their values.
-pub(crate) fn read_keys<T: Keyed>(
-    settings: &mut T,
-    block: &mut Block<'_>,
-) -> Vec<(&'static str, SourceLocation)> {
-    let mut written = Vec::new();
-    let places = &mut written;
-    settings.keys(&mut Keys::Read { block, places });
-    written
+/// Reads the keys out of a block.
+pub(crate) fn read_keys<T: Keyed>(settings: &mut T, block: &mut Block<'_>) -> Written {
+    let mut keys = Written::default();
+    let written = &mut keys;
+    settings.keys(&mut Keys::Read { block, written });
+    keys
 }
 
 /// The block in a dump.
 pub(crate) fn dumped<T: Keyed + Clone>(settings: &T) -> Body {
     let mut body = Body::default();
     settings.clone().keys(&mut Keys::Dump(&mut body));
+    body
+}
+
+/// A block that is written while it is off, too, in a dump.
+pub(crate) fn dumped_switch<T: Keyed + Clone>(settings: Option<&T>) -> Body {
+    let mut body = Body::default();
+    body.set("enabled", settings.is_some());
+    if let Some(settings) = settings {
+        settings.clone().keys(&mut Keys::Dump(&mut body));
+    }
     body
 }
 
@@ -95,6 +121,11 @@ pub(crate) fn unless_empty<T>(list: &[T], text: impl Fn(&T) -> String) -> Option
     (!list.is_empty()).then(|| list.iter().map(text).collect())
 }
 
+fn read_secret(block: &mut Block<'_>, name: &'static str) -> Option<Located<Option<SecretString>>> {
+    let text = block.take(name, coerce::text)?;
+    Some(text.map(|text| (!text.is_empty()).then(|| SecretString::from(text))))
+}
+
 impl Keys<'_, '_> {
     /// A key of any type. `read` takes the value out of the block if a valid one is written; `dump` gives the value for
     /// a dump, or leaves the key out.
@@ -106,10 +137,10 @@ impl Keys<'_, '_> {
         dump: impl FnOnce(&T) -> Option<V>,
     ) -> LeftOut<'_> {
         match self {
-            Self::Read { block, places } => {
-                if let Some(written) = read(block, name) {
-                    *setting = written.value;
-                    places.push((name, written.place));
+            Self::Read { block, written } => {
+                if let Some(Located { value, place }) = read(block, name) {
+                    *setting = value;
+                    written.0.push((name, place));
                 }
                 LeftOut(None)
             }
@@ -195,6 +226,17 @@ impl Keys<'_, '_> {
         self.key(name, setting, read, |chosen| word(words, chosen));
     }
 
+    /// One of a few words, or unset.
+    pub(crate) fn optional_choice<T: Copy + PartialEq>(
+        &mut self,
+        name: &'static str,
+        setting: &mut Option<T>,
+        words: &[(&'static str, T)],
+    ) {
+        let read = |block: &mut Block<'_>, name| block.choice(name, words);
+        self.optional(name, setting, read, |chosen| word(words, chosen));
+    }
+
     /// A text that `read` takes out of the block.
     pub(crate) fn text_of(
         &mut self,
@@ -210,10 +252,32 @@ impl Keys<'_, '_> {
         self.text_of(name, setting, |block, name| block.take(name, coerce::text));
     }
 
+    /// A secret, which is unset when it is empty. A dump shows whether it is set.
+    pub(crate) fn secret(&mut self, name: &'static str, setting: &mut Option<SecretString>) {
+        self.key(name, setting, read_secret, |secret| {
+            Some(secret.as_ref().map_or("", |_set| HIDDEN))
+        });
+    }
+
+    /// A secret, which a dump leaves out while it is unset.
+    pub(crate) fn optional_secret(
+        &mut self,
+        name: &'static str,
+        setting: &mut Option<SecretString>,
+    ) {
+        self.key(name, setting, read_secret, |secret| {
+            secret.as_ref().map(|_set| HIDDEN)
+        });
+    }
+
     /// A text that counts as absent when it is empty.
-    pub(crate) fn optional_text(&mut self, name: &'static str, setting: &mut Option<String>) {
+    pub(crate) fn optional_text(
+        &mut self,
+        name: &'static str,
+        setting: &mut Option<String>,
+    ) -> LeftOut<'_> {
         let read = |block: &mut Block<'_>, name| block.filled_text(name);
-        self.optional(name, setting, read, String::clone);
+        self.optional(name, setting, read, String::clone)
     }
 
     /// A list of texts, each of which `check` takes or refuses with the reason.
@@ -226,6 +290,19 @@ impl Keys<'_, '_> {
         let check = |text: &str| check(text).map(|()| text.to_owned());
         let read = |block: &mut Block<'_>, name| block.checked_list(name, check);
         self.key(name, setting, read, |texts| Some(texts.clone()));
+    }
+
+    /// A list of what `read` makes of texts; refused ones are reported with the reason. A dump leaves an empty list out.
+    pub(crate) fn list<T: ToString, E: Display>(
+        &mut self,
+        name: &'static str,
+        setting: &mut Vec<T>,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) {
+        let read = |block: &mut Block<'_>, name| block.checked_list(name, read);
+        self.key(name, setting, read, |list| {
+            unless_empty(list, ToString::to_string)
+        });
     }
 
     /// A path; an empty one counts as absent.
@@ -314,11 +391,25 @@ impl Keys<'_, '_> {
         })
     }
 
+    /// A setting that no key sets.
+    #[expect(
+        clippy::unused_self,
+        reason = "stands in the place of the method of a key"
+    )]
+    pub(crate) fn without_key<T>(&self, _name: &'static str, _setting: &mut T) {}
+
     /// A backend, which is read before the other keys.
-    pub(crate) fn backend(&mut self, name: &'static str, backend: Option<&Backend>) {
-        if let (Self::Dump(body), Some(backend)) = (self, backend) {
+    pub(crate) fn backend(&mut self, name: &'static str, backend: &mut Backend) {
+        if let Self::Dump(body) = self {
             let arguments = shown_members(&backend.arguments);
             body.labelled(name, &backend.kind, arguments.into());
+        }
+    }
+
+    /// The backend before, which is read before the other keys as well.
+    pub(crate) fn previous_backend(&mut self, name: &'static str, backend: &mut Option<Backend>) {
+        if let Some(backend) = backend {
+            self.backend(name, backend);
         }
     }
 }

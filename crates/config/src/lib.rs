@@ -20,6 +20,7 @@ mod keys;
 mod load;
 mod local_module;
 mod report;
+mod settings;
 mod task_file;
 mod tasks;
 mod top_level;

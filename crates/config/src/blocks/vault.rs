@@ -1,21 +1,23 @@
 //! `vault` (docs/configuration.md#vault).
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-use crate::blocks::client_tls::{ClientTls, EnabledBy, decode_client_tls};
+use crate::blocks::client_tls::{ClientTls, EnabledBy};
 use crate::blocks::environment::{Environment, Setting};
 use crate::blocks::transport::Transport;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::token_file::read_token;
-use crate::keys::read;
-use crate::report::location::Located;
+use crate::dump_values::path;
+use crate::keys::{Keyed, Keys, read_keys};
+use crate::report::location::SourceLocation;
 use crate::report::sink::Sink;
 
 const DEFAULT_ADDRESS: &str = "https://127.0.0.1:8200";
+const TOKEN_FILE: &str = "vault_agent_token_file";
 const TOKEN_FILE_AT_HOME: &str = ".vault-token";
 
 /// How Vault is reached.
@@ -47,76 +49,99 @@ pub(crate) fn decode_vault<'a>(
     sink: &'a Sink,
 ) -> Option<VaultConfig> {
     let mut block = block.unwrap_or_else(|| Block::new("vault", Vec::new(), sink));
-    let address = block
-        .text("address")
-        .or_else(|| environment.text(Setting::VAULT_ADDRESS))
-        .unwrap_or_default();
+    let supplied = |setting| environment.text(setting).unwrap_or_default();
+    let address = block.text("address");
+    let address = address.unwrap_or_else(|| supplied(Setting::VAULT_ADDRESS));
     let enabled = block.flag("enabled").unwrap_or(!address.is_empty());
-    let namespace = block
-        .text("namespace")
-        .or_else(|| environment.text(Setting::VAULT_NAMESPACE))
-        .unwrap_or_default();
-    let token = block.text("token");
-    let token_file = block.take("vault_agent_token_file", coerce::text);
-    let renew_token = block.flag("renew_token");
-    let unwrap_token = block.flag("unwrap_token");
-    // The environment may be made for other programs, so it is read only if `vault` is enabled.
-    let supplied = enabled.then(|| environment.vault_tls(sink));
-    let tls = decode_client_tls(&mut block, EnabledBy::Default, supplied.unwrap_or_default());
-    let transport = read(Transport::default(), block.block_or_empty("transport"));
+    let mut vault = VaultConfig {
+        address,
+        namespace: supplied(Setting::VAULT_NAMESPACE),
+        token: None,
+        vault_agent_token_file: None,
+        renew_token: false,
+        unwrap_token: false,
+        // The environment may be made for other programs, so it is read only if `vault` is enabled.
+        tls: if enabled {
+            environment.vault_tls(sink)
+        } else {
+            ClientTls::default()
+        },
+        transport: Transport::default(),
+    };
+    let written = read_keys(&mut vault, &mut block);
     block.finish();
     if !enabled {
         return None;
     }
+    if vault.address.is_empty() {
+        DEFAULT_ADDRESS.clone_into(&mut vault.address);
+    }
     let flag = |setting| environment.flag(setting, sink);
-    let from_file = token_file.is_some();
-    let token = match &token_file {
-        Some(file) => read_token_file(file, sink),
-        None => token
-            .or_else(|| environment.text(Setting::VAULT_TOKEN))
-            .or_else(|| token_at_home(environment, sink)),
-    };
-    let token = token.filter(|token| !token.is_empty());
-    let renew_token = renew_token
-        .or_else(|| flag(Setting::VAULT_RENEW_TOKEN))
-        .unwrap_or(token.is_some() && !from_file);
-    Some(VaultConfig {
-        address: Some(address)
-            .filter(|address| !address.is_empty())
-            .unwrap_or_else(|| DEFAULT_ADDRESS.to_owned()),
-        namespace,
-        token: token.map(SecretString::from),
-        vault_agent_token_file: token_file
-            .filter(|file| !file.value.is_empty())
-            .map(|file| sink.absolute(file.value)),
-        renew_token,
-        unwrap_token: unwrap_token
-            .or_else(|| flag(Setting::VAULT_UNWRAP_TOKEN))
-            .unwrap_or(false),
-        tls,
-        transport,
-    })
+    let place = written.place(TOKEN_FILE);
+    let file = vault.vault_agent_token_file.take().zip(place);
+    if let Some((path, place)) = &file {
+        vault.token = read_token_file(path, place, sink);
+    } else if !written.has("token") {
+        let token = environment.text(Setting::VAULT_TOKEN);
+        let token = token.or_else(|| token_at_home(environment, sink));
+        vault.token = token
+            .filter(|token| !token.is_empty())
+            .map(SecretString::from);
+    }
+    if !written.has("renew_token") {
+        let by_default = vault.token.is_some() && file.is_none();
+        vault.renew_token = flag(Setting::VAULT_RENEW_TOKEN).unwrap_or(by_default);
+    }
+    if !written.has("unwrap_token") {
+        vault.unwrap_token = flag(Setting::VAULT_UNWRAP_TOKEN).unwrap_or(false);
+    }
+    let path = file.map(|(path, _)| path);
+    let path = path.filter(|path| !path.as_os_str().is_empty());
+    vault.vault_agent_token_file = path.map(|path| sink.absolute(path));
+    Some(vault)
+}
+
+/// Whether Vault is enabled depends on `address`, which is read before the other keys.
+impl Keyed for VaultConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        keys.text("address", &mut self.address);
+        keys.text("namespace", &mut self.namespace);
+        let file = |block: &mut Block<'_>, name| {
+            let path = block.take(name, coerce::text)?;
+            Some(path.map(PathBuf::from))
+        };
+        keys.optional(TOKEN_FILE, &mut self.vault_agent_token_file, file, |file| {
+            path(file)
+        });
+        if !matches!(keys, Keys::Dump(_)) || self.vault_agent_token_file.is_none() {
+            keys.secret("token", &mut self.token);
+        }
+        keys.flag("renew_token", &mut self.renew_token);
+        keys.flag("unwrap_token", &mut self.unwrap_token);
+        keys.client_tls("tls", &mut self.tls, EnabledBy::Default);
+        keys.block("transport", &mut self.transport);
+    }
 }
 
 /// The original continues without a token and without a message if the file cannot be read; here a warning is
 /// reported. An unreadable file is not an error: it may be made later, and possibly nothing needs Vault at
 /// all.
-fn read_token_file(file: &Located<String>, sink: &Sink) -> Option<String> {
+fn read_token_file(file: &Path, place: &SourceLocation, sink: &Sink) -> Option<SecretString> {
     let warn = |reason: &str| {
         let message = format!("Vault is used without a token: {reason}");
-        sink.warning(&file.place, message);
+        sink.warning(place, message);
     };
-    if file.value.is_empty() {
+    if file.as_os_str().is_empty() {
         warn("`vault_agent_token_file` is empty, and any other token is ignored beside it");
         return None;
     }
-    let path = sink.current_dir.join(&file.value);
+    let path = sink.current_dir.join(file);
     match read_token(&path) {
         Ok(token) if token.is_empty() => {
             warn(&format!("{} is empty", path.display()));
             None
         }
-        Ok(token) => Some(token),
+        Ok(token) => Some(SecretString::from(token)),
         Err(error) => {
             warn(&format!("cannot read {}: {error}", path.display()));
             None

@@ -7,8 +7,9 @@ use std::time::Duration;
 use cts_core::hidden::{HIDDEN, authority_end};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
+use crate::blocks::client_tls::{ClientTls, EnabledBy};
 use crate::decode::block::Block;
+use crate::keys::{Keyed, Keys, read_keys};
 use crate::report::location::{Located, SourceLocation};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,20 +44,33 @@ impl WebhookConfig {
             .into_iter()
             .flatten()
     }
+}
 
-    /// The URL without what may be secret in it.
-    pub(crate) fn shown_url(&self) -> String {
-        let url = self.url.expose_secret();
-        let Some((scheme, rest)) = url.split_once("://").filter(|_| !url.contains("{{")) else {
-            return format!("https://{HIDDEN}");
-        };
-        let (authority, path) = rest.split_at(authority_end(rest));
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        let path = match path {
-            "" | "/" => path.to_owned(),
-            _ => format!("/{HIDDEN}"),
-        };
-        format!("{scheme}://{host}{path}")
+/// The URL without what may be secret in it.
+fn shown_url(url: &SecretString) -> String {
+    let url = url.expose_secret();
+    let Some((scheme, rest)) = url.split_once("://").filter(|_| !url.contains("{{")) else {
+        return format!("https://{HIDDEN}");
+    };
+    let (authority, path) = rest.split_at(authority_end(rest));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let path = match path {
+        "" | "/" => path.to_owned(),
+        _ => format!("/{HIDDEN}"),
+    };
+    format!("{scheme}://{host}{path}")
+}
+
+/// Receivers often have a token in the path of their URL, so a dump shows only the host.
+impl Keyed for WebhookConfig {
+    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
+        let name = &self.name;
+        let url = |block: &mut Block<'_>, key| decode_url(block, key, name);
+        keys.key("url", &mut self.url, url, |url| Some(shown_url(url)));
+        keys.optional_secret("secret", &mut self.secret);
+        keys.duration("timeout", &mut self.timeout, &TIMEOUT_LIMITS);
+        keys.number("retries", &mut self.retries, &RETRIES_LIMITS);
+        keys.client_tls("tls", &mut self.tls, EnabledBy::Default);
     }
 }
 
@@ -95,32 +109,34 @@ pub(crate) fn decode_webhooks(blocks: Vec<Block<'_>>) -> Vec<WebhookConfig> {
 }
 
 fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
-    let url = block.required_text("url");
-    let is_url = |url: &Located<String>| {
-        let url = &url.value;
-        let lower_case = url.to_ascii_lowercase();
-        let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
-        let host = |rest: &str| authority_end(rest) > 0;
-        url.contains("{{") || rest.into_iter().flatten().any(host)
+    let mut webhook = WebhookConfig {
+        name: name.to_owned(),
+        url: SecretString::default(),
+        secret: None,
+        timeout: DEFAULT_TIMEOUT,
+        retries: DEFAULT_RETRIES,
+        tls: ClientTls::default(),
     };
-    if !url.as_ref().is_none_or(is_url) {
+    let written = read_keys(&mut webhook, &mut block);
+    block.finish();
+    written.has("url").then_some(webhook)
+}
+
+fn decode_url(
+    block: &mut Block<'_>,
+    key: &'static str,
+    name: &str,
+) -> Option<Located<SecretString>> {
+    let url = block.required_text(key)?;
+    let lower_case = url.value.to_ascii_lowercase();
+    let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
+    let has_host = |rest: &str| authority_end(rest) > 0;
+    if !url.value.contains("{{") && !rest.into_iter().flatten().any(has_host) {
         block.missing(format!(
             "`url` of webhook {name:?} must be an http:// or https:// URL"
         ));
     }
-    let secret = block.filled_text("secret").map(|secret| secret.value);
-    let timeout = block.duration_within("timeout", &TIMEOUT_LIMITS);
-    let retries = block.number_within("retries", &RETRIES_LIMITS);
-    let tls = decode_client_tls(&mut block, EnabledBy::Default, SuppliedTls::default());
-    block.finish();
-    Some(WebhookConfig {
-        name: name.to_owned(),
-        url: SecretString::from(url?.value),
-        secret: secret.map(SecretString::from),
-        timeout: timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.value),
-        retries: retries.map_or(DEFAULT_RETRIES, |retries| retries.value),
-        tls,
-    })
+    Some(url.map(SecretString::from))
 }
 
 fn is_name(name: &str) -> bool {

@@ -9,12 +9,11 @@ use crate::blocks::syslog::SyslogConfig;
 use crate::blocks::tls::ApiTls;
 use crate::config::Config;
 use crate::decode::units::duration;
-use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump_body::Body;
 use crate::dump_values::{buffer_period, path};
-use crate::keys::dumped;
+use crate::keys::{dumped, dumped_switch};
 use crate::top_level::LOG_LEVELS;
 
 pub(super) fn tree(config: &Config) -> Body {
@@ -31,8 +30,8 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("syslog", syslog(config.syslog.as_ref()));
     top.block("tls", tls(config.tls.as_ref()));
     top.block("buffer_period", buffer_period(config.buffer_period));
-    top.block("consul", consul(&config.consul));
-    top.block("vault", vault(config.vault.as_ref()));
+    top.block("consul", dumped(&config.consul));
+    top.block("vault", dumped_switch(config.vault.as_ref()));
     driver(&mut top, config);
     providers(&mut top, &config.providers);
     webhooks(&mut top, &config.webhooks);

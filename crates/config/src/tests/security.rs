@@ -20,7 +20,7 @@ fn security_settings_are_off_by_default() {
     assert!(!security.checks_servers() && !security.requires_server_roles());
     assert_eq!(security.domain, None);
     assert_eq!(security.module_sources, None);
-    assert!(security.issuers.is_empty());
+    assert!(security.oidc.is_empty());
     assert_eq!(security.audit, AuditConfig::default());
 }
 
@@ -69,7 +69,7 @@ const WHOLE: &str = "security {
 #[test]
 fn issuers_have_audiences_and_roles_and_audit_records_a_place() {
     let security = config(WHOLE).security;
-    let [issuer, local] = security.issuers.as_slice() else {
+    let [issuer, local] = security.oidc.as_slice() else {
         panic!("{security:?}");
     };
     assert_eq!(issuer.audience, ["cts", "https://cts.example"]);
