@@ -30,17 +30,6 @@ fn file(sandbox: &Sandbox, text: &str) -> PathBuf {
 }
 
 #[test]
-fn a_database_has_a_url_and_defaults() {
-    for url in [URL, "postgresql:///cts?host=/run/pg", "POSTGRES://db"] {
-        let database = config(&format!("database {{ url = \"{url}\" }}"));
-        let database = database.database.unwrap();
-        assert_eq!(text(&database), url);
-        assert_eq!(database.max_connections, 16);
-        assert_eq!(database.ca_cert, None);
-    }
-}
-
-#[test]
 fn a_database_is_read_over_several_files() {
     let sandbox = Sandbox::new();
     sandbox.write(

@@ -1,7 +1,7 @@
 //! `tls` of the API and `syslog`.
 
 use super::{Sandbox, assert_problem, config, only, problems};
-use crate::{ApiTls, SyslogConfig, SyslogFacility};
+use crate::ApiTls;
 
 /// A sandbox with `cert.pem` and `key.pem`, which belong together, and `other.pem`, another key.
 fn sandbox() -> Sandbox {
@@ -165,33 +165,6 @@ fn reports_all_problems_with_tls_at_once() {
     let found = problems("tls {\n verify_incoming = true\n certs = \"x\"\n}");
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [1, 2, 3], "{found:#?}");
-}
-
-#[test]
-fn syslog_is_on_as_soon_as_it_is_described() {
-    let on = |facility: &str, name: &str| {
-        Some(SyslogConfig {
-            facility: SyslogFacility::from_name(facility).unwrap(),
-            name: name.to_owned(),
-        })
-    };
-    let default = "consul-terraform-sync";
-    let cases = [
-        ("", None),
-        ("syslog { }", None),
-        ("syslog { facility = \"\" name = \"\" }", None),
-        ("syslog { enabled = false facility = \"nonsense\" }", None),
-        ("syslog { enabled = true }", on("LOCAL0", default)),
-        ("syslog { facility = \"local3\" }", on("LOCAL3", default)),
-        ("syslog { name = \"cts\" }", on("LOCAL0", "cts")),
-        (
-            "syslog { facility = \"AuthPriv\" name = \"x\" }",
-            on("AUTHPRIV", "x"),
-        ),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(config(text).syslog, expected, "{text}");
-    }
 }
 
 #[test]

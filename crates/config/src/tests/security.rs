@@ -7,22 +7,11 @@ use cts_core::callers::Role;
 use cts_core::{Condition, TaskDraft, TaskSpec};
 
 use super::{Sandbox, assert_each, assert_problem, assert_problems, config, task_with};
-use crate::{AuditConfig, DeclaredTasks, dump, dump_json};
+use crate::{DeclaredTasks, dump, dump_json};
 
 const OIDC: &str = "issuer = \"https://login.example\"
     audience = [\"cts\"]
     roles = { ops = \"operate\" }";
-
-#[test]
-fn security_settings_are_off_by_default() {
-    let security = config("port = 1").security;
-    assert!(!security.require_auth && !security.service_roles && !security.strict);
-    assert!(!security.checks_servers() && !security.requires_server_roles());
-    assert_eq!(security.domain, None);
-    assert_eq!(security.module_sources, None);
-    assert!(security.oidc.is_empty());
-    assert_eq!(security.audit, AuditConfig::default());
-}
 
 #[test]
 fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
