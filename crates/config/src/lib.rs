@@ -9,7 +9,6 @@
 
 mod allowed_sources;
 mod blocks;
-mod clean_path;
 mod config;
 mod context;
 mod decode;
