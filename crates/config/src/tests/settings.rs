@@ -245,6 +245,47 @@ fn keys_of_tasks() {
 }
 
 #[test]
+fn the_buffer_period_of_a_task_follows_the_global_one() {
+    let cases = r#"
+        min = "10s" max = "100s" | #~ {"enabled": true, "min": "10s", "max": "100s"}
+        min = "10s" max = "100s" | buffer_period { } #~ {"enabled": true, "min": "10s", "max": "100s"}
+        min = "10s" max = "100s" | buffer_period { enabled = true } #~ {"enabled": true, "min": "10s", "max": "40s"}
+        min = "10s" max = "100s" | buffer_period { max = "3s" } #~ {"enabled": true, "min": "10s", "max": "10s"}
+        min = "10s" max = "100s" | buffer_period { min = "7s" } #~ {"enabled": true, "min": "7s", "max": "28s"}
+        min = "10s" max = "100s" | buffer_period { min = "7s" max = "3s" } #~ {"enabled": true, "min": "7s", "max": "7s"}
+        min = "10s" max = "100s" | buffer_period { min = "0s" } #~ {"enabled": true, "min": "0s", "max": "0s"}
+        min = "10s" max = "100s" | buffer_period { enabled = false min = "-1s" } #~ {"enabled": false}
+        enabled = false | buffer_period { } #~ {"enabled": false}
+        enabled = false | buffer_period { enabled = true } #~ {"enabled": true, "min": "5s", "max": "20s"}
+        enabled = false | buffer_period { max = "3s" } #~ {"enabled": true, "min": "5s", "max": "5s"}
+        enabled = false | buffer_period { min = "7s" } #~ {"enabled": true, "min": "7s", "max": "28s"}
+        enabled = false | buffer_period { enabled = false } #~ {"enabled": false}
+    "#;
+    let cases = cases.replace("#~ ", "#~ /task/0/buffer_period ");
+    assert_values(&cases, |text| {
+        let (global, own) = text.split_once('|').unwrap_or((text, ""));
+        format!("buffer_period {{ {global} }}\n{}", task_with(own))
+    });
+}
+
+#[test]
+fn keys_of_a_task_for_the_driver_terraform_cloud() {
+    let cases = r#"
+        { } #~ null
+        { execution_mode = "" } #~ null
+        { execution_mode = "remote" } #~ {"execution_mode": "remote", "auto_upgrade_tf_version": true}
+        { terraform_version = "1.9.8" } #~ {"execution_mode": "remote", "terraform_version": "1.9.8", "auto_upgrade_tf_version": true}
+        { execution_mode = "agent" agent_pool_name = "p" auto_upgrade_tf_version = false } #~ {"execution_mode": "agent", "agent_pool_name": "p", "auto_upgrade_tf_version": false}
+        { execution_mode = "agent" agent_pool_name = "p" agent_pool_id = "i" } #~ {"execution_mode": "agent", "agent_pool_id": "i", "auto_upgrade_tf_version": true}
+    "#;
+    let cases = cases.replace("#~ ", "#~ /task/0/terraform_cloud_workspace ");
+    assert_values(&cases, |text| {
+        let task = task_with(&format!("terraform_cloud_workspace {text}"));
+        format!("{task}\ndriver \"terraform-cloud\" {{ organization = \"o\" }}")
+    });
+}
+
+#[test]
 fn keys_of_webhooks() {
     let cases = r#"
         url = "http://hooks" #~ /url "http://hooks"

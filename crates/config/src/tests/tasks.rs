@@ -1,7 +1,6 @@
 //! `task`, its condition and variables (docs/configuration.md#task, #condition).
 
 use std::path::Path;
-use std::time::Duration;
 
 use cts_core::MaxShrink;
 
@@ -9,27 +8,11 @@ use super::{Sandbox, assert_each, assert_problem, config, problems, task_with};
 
 #[test]
 fn the_directory_of_a_task_depends_on_no_global_one() {
-    let sandbox = Sandbox::new();
-    let directory = |top: &str, extra: &str| {
-        let text = format!("{top}\n{}", task_with(extra));
-        let task = sandbox.config(&text).tasks.remove(0);
-        task.definition.working_dir
-    };
     for top in ["", "working_dir = \"/w\"", "worker { working_dir = \"w\" }"] {
-        assert_eq!(directory(top, ""), Path::new("t"), "{top}");
+        let config = config(&format!("{top}\n{}", task_with("")));
         assert_eq!(
-            directory(top, "working_dir = \"\""),
+            config.tasks[0].definition.working_dir,
             Path::new("t"),
-            "{top}"
-        );
-        assert_eq!(
-            directory(top, "working_dir = \"./own/../d\""),
-            sandbox.path().join("d"),
-            "{top}"
-        );
-        assert_eq!(
-            directory(top, "working_dir = \"/d\""),
-            Path::new("/d"),
             "{top}"
         );
     }
@@ -130,60 +113,6 @@ fn names_are_identifiers_of_any_script() {
         task_with("").replace("\"t\"", "\"T\"")
     );
     assert_eq!(config(&two).tasks.len(), 2);
-}
-
-#[test]
-fn a_buffer_period_follows_the_global_one() {
-    let seconds = |min, max| cts_core::BufferPeriod {
-        enabled: true,
-        min: Duration::from_secs(min),
-        max: Duration::from_secs(max),
-    };
-    let off = cts_core::BufferPeriod::DISABLED;
-    let cases = [
-        ("", seconds(10, 100), off),
-        ("buffer_period { }", seconds(10, 100), off),
-        (
-            "buffer_period { enabled = true }",
-            seconds(10, 40),
-            seconds(5, 20),
-        ),
-        (
-            "buffer_period { min = \"7s\" }",
-            seconds(7, 28),
-            seconds(7, 28),
-        ),
-        (
-            "buffer_period { max = \"3s\" }",
-            seconds(10, 10),
-            seconds(5, 5),
-        ),
-        (
-            "buffer_period { min = \"7s\" max = \"3s\" }",
-            seconds(7, 7),
-            seconds(7, 7),
-        ),
-        (
-            "buffer_period { min = \"0s\" }",
-            seconds(0, 0),
-            seconds(0, 0),
-        ),
-        ("buffer_period { enabled = false }", off, off),
-        ("buffer_period { enabled = false min = \"-1s\" }", off, off),
-    ];
-    let sandbox = Sandbox::new();
-    for (block, under_enabled, under_disabled) in cases {
-        for (global, expected) in [
-            ("min = \"10s\" max = \"100s\"", under_enabled),
-            ("enabled = false", under_disabled),
-        ] {
-            let text = format!("buffer_period {{ {global} }}\n{}", task_with(block));
-            let task = sandbox.config(&text).tasks.remove(0);
-            assert_eq!(task.buffer_period, expected, "{block} {global}");
-            let is_written = !["", "buffer_period { }"].contains(&block);
-            assert_eq!(task.buffer_setting.is_some(), is_written, "{block}");
-        }
-    }
 }
 
 #[test]
