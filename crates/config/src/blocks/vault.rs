@@ -11,34 +11,39 @@ use crate::blocks::transport::Transport;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::token_file::read_token;
+use crate::dump_body::Body;
 use crate::dump_values::path;
-use crate::keys::{Keyed, Keys, read_keys};
-use crate::report::location::SourceLocation;
+use crate::keys::{dumped_switch, read_keys};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
+use crate::settings::settings;
 
 const DEFAULT_ADDRESS: &str = "https://127.0.0.1:8200";
 const TOKEN_FILE: &str = "vault_agent_token_file";
 const TOKEN_FILE_AT_HOME: &str = ".vault-token";
 
-/// How Vault is reached.
-#[derive(Debug, Clone)]
-pub struct VaultConfig {
-    /// `address`, a URL; never empty.
-    pub address: String,
-    /// `namespace` of Vault Enterprise, may be empty.
-    pub namespace: String,
-    /// The token; `None` if none of the places of docs/configuration.md#vault has one.
-    pub token: Option<SecretString>,
-    /// `vault_agent_token_file`, absolute: where `token` was read from. Its content may change.
-    pub vault_agent_token_file: Option<PathBuf>,
-    /// `renew_token`: whether the token is to be kept alive.
-    pub renew_token: bool,
-    /// `unwrap_token`: whether the token wraps a second one that has to be unwrapped once.
-    pub unwrap_token: bool,
-    /// `tls`.
-    pub tls: ClientTls,
-    /// `transport`.
-    pub transport: Transport,
+settings! {
+    /// How Vault is reached. Whether it is enabled depends on `address`, which is read before the other keys.
+    #[derive(Debug, Clone)]
+    pub struct VaultConfig {
+        /// `address`, a URL; never empty.
+        pub address: String = String::new() => text,
+        /// `namespace` of Vault Enterprise, may be empty.
+        pub namespace: String = String::new() => text,
+        /// `vault_agent_token_file`, absolute: where `token` was read from. Its content may change.
+        pub vault_agent_token_file: Option<PathBuf> = None
+            => optional(read_path, |file| path(file)),
+        /// The token; `None` if none of the places of docs/configuration.md#vault has one.
+        pub token: Option<SecretString> = None => secret,
+        /// `renew_token`: whether the token is to be kept alive.
+        pub renew_token: bool = false => flag,
+        /// `unwrap_token`: whether the token wraps a second one that has to be unwrapped once.
+        pub unwrap_token: bool = false => flag,
+        /// `tls`.
+        pub tls: ClientTls = ClientTls::default() => client_tls(EnabledBy::Default),
+        /// `transport`.
+        pub transport: Transport = Transport::default() => block,
+    }
 }
 
 /// Reads the block, which may be absent: an address in the environment switches Vault on as well.
@@ -56,17 +61,13 @@ pub(crate) fn decode_vault<'a>(
     let mut vault = VaultConfig {
         address,
         namespace: supplied(Setting::VAULT_NAMESPACE),
-        token: None,
-        vault_agent_token_file: None,
-        renew_token: false,
-        unwrap_token: false,
         // The environment may be made for other programs, so it is read only if `vault` is enabled.
         tls: if enabled {
             environment.vault_tls(sink)
         } else {
             ClientTls::default()
         },
-        transport: Transport::default(),
+        ..VaultConfig::default()
     };
     let written = read_keys(&mut vault, &mut block);
     block.finish();
@@ -101,26 +102,20 @@ pub(crate) fn decode_vault<'a>(
     Some(vault)
 }
 
-/// Whether Vault is enabled depends on `address`, which is read before the other keys.
-impl Keyed for VaultConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.text("address", &mut self.address);
-        keys.text("namespace", &mut self.namespace);
-        let file = |block: &mut Block<'_>, name| {
-            let path = block.take(name, coerce::text)?;
-            Some(path.map(PathBuf::from))
-        };
-        keys.optional(TOKEN_FILE, &mut self.vault_agent_token_file, file, |file| {
-            path(file)
-        });
-        if !matches!(keys, Keys::Dump(_)) || self.vault_agent_token_file.is_none() {
-            keys.secret("token", &mut self.token);
+impl VaultConfig {
+    /// The block in a dump. A token that a file has is not shown beside the file.
+    pub(crate) fn dumped(vault: Option<&Self>) -> Body {
+        let mut body = dumped_switch(vault);
+        if vault.is_some_and(|vault| vault.vault_agent_token_file.is_some()) {
+            body.remove("token");
         }
-        keys.flag("renew_token", &mut self.renew_token);
-        keys.flag("unwrap_token", &mut self.unwrap_token);
-        keys.client_tls("tls", &mut self.tls, EnabledBy::Default);
-        keys.block("transport", &mut self.transport);
+        body
     }
+}
+
+/// A path as it is written, which may be empty.
+fn read_path(block: &mut Block<'_>, name: &'static str) -> Option<Located<PathBuf>> {
+    Some(block.take(name, coerce::text)?.map(PathBuf::from))
 }
 
 /// The original continues without a token and without a message if the file cannot be read; here a warning is

@@ -1,7 +1,6 @@
 //! `webhook`, a cts-only block (docs/configuration.md#webhook).
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use cts_core::hidden::{HIDDEN, authority_end};
@@ -9,32 +8,32 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy};
 use crate::decode::block::Block;
-use crate::keys::{Keyed, Keys, read_keys};
+use crate::keys::read_keys;
 use crate::report::location::{Located, SourceLocation};
-
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-const TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(1);
-const DEFAULT_RETRIES: u32 = 3;
-const RETRIES_LIMITS: RangeInclusive<u32> = 0..=8;
+use crate::settings::settings;
 
 /// Characters of a name, which is part of a header.
 const LONGEST_NAME: usize = 100;
 
-/// A receiver that gets to know of successful applies.
-#[derive(Debug, Clone)]
-pub struct WebhookConfig {
-    /// Its label, which tasks name.
-    pub name: String,
-    /// `url`, or a template of it. Its path may be a secret.
-    pub url: SecretString,
-    /// `secret` that messages are signed with, or a template of it.
-    pub secret: Option<SecretString>,
-    /// `timeout` of one request, 10 s by default.
-    pub timeout: Duration,
-    /// `retries` after a request that failed, 3 by default.
-    pub retries: u32,
-    /// `tls`.
-    pub tls: ClientTls,
+settings! {
+    /// A receiver that gets to know of successful applies.
+    #[derive(Debug, Clone)]
+    pub struct WebhookConfig {
+        /// Its label, which tasks name.
+        pub name: String = String::new() => without_key,
+        /// `url`, or a template of it. Its path may be a secret, so a dump shows only the host.
+        pub url: SecretString = SecretString::default()
+            => key(decode_url, |url| Some(shown_url(url))),
+        /// `secret` that messages are signed with, or a template of it.
+        pub secret: Option<SecretString> = None => optional_secret,
+        /// `timeout` of one request, 10 s by default.
+        pub timeout: Duration = Duration::from_secs(10)
+            => duration(&(Duration::from_secs(1)..=Duration::from_mins(1))),
+        /// `retries` after a request that failed, 3 by default.
+        pub retries: u32 = 3 => number(&(0..=8)),
+        /// `tls`.
+        pub tls: ClientTls = ClientTls::default() => client_tls(EnabledBy::Default),
+    }
 }
 
 impl WebhookConfig {
@@ -59,19 +58,6 @@ fn shown_url(url: &SecretString) -> String {
         _ => format!("/{HIDDEN}"),
     };
     format!("{scheme}://{host}{path}")
-}
-
-/// Receivers often have a token in the path of their URL, so a dump shows only the host.
-impl Keyed for WebhookConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        let name = &self.name;
-        let url = |block: &mut Block<'_>, key| decode_url(block, key, name);
-        keys.key("url", &mut self.url, url, |url| Some(shown_url(url)));
-        keys.optional_secret("secret", &mut self.secret);
-        keys.duration("timeout", &mut self.timeout, &TIMEOUT_LIMITS);
-        keys.number("retries", &mut self.retries, &RETRIES_LIMITS);
-        keys.client_tls("tls", &mut self.tls, EnabledBy::Default);
-    }
 }
 
 /// Reads the blocks in order; names are unique.
@@ -111,29 +97,22 @@ pub(crate) fn decode_webhooks(blocks: Vec<Block<'_>>) -> Vec<WebhookConfig> {
 fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
     let mut webhook = WebhookConfig {
         name: name.to_owned(),
-        url: SecretString::default(),
-        secret: None,
-        timeout: DEFAULT_TIMEOUT,
-        retries: DEFAULT_RETRIES,
-        tls: ClientTls::default(),
+        ..WebhookConfig::default()
     };
     let written = read_keys(&mut webhook, &mut block);
     block.finish();
     written.has("url").then_some(webhook)
 }
 
-fn decode_url(
-    block: &mut Block<'_>,
-    key: &'static str,
-    name: &str,
-) -> Option<Located<SecretString>> {
-    let url = block.required_text(key)?;
+fn decode_url(block: &mut Block<'_>, name: &'static str) -> Option<Located<SecretString>> {
+    let url = block.required_text(name)?;
     let lower_case = url.value.to_ascii_lowercase();
     let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
     let has_host = |rest: &str| authority_end(rest) > 0;
     if !url.value.contains("{{") && !rest.into_iter().flatten().any(has_host) {
         block.missing(format!(
-            "`url` of webhook {name:?} must be an http:// or https:// URL"
+            "`url` of {} must be an http:// or https:// URL",
+            block.name()
         ));
     }
     Some(url.map(SecretString::from))

@@ -7,13 +7,14 @@ use crate::blocks::high_availability::{HaStorage, HighAvailability};
 use crate::blocks::scheduler::SchedulerConfig;
 use crate::blocks::syslog::SyslogConfig;
 use crate::blocks::tls::ApiTls;
+use crate::blocks::vault::VaultConfig;
 use crate::config::Config;
 use crate::decode::units::duration;
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump_body::Body;
 use crate::dump_values::{buffer_period, path};
-use crate::keys::{dumped, dumped_switch};
+use crate::keys::dumped;
 use crate::top_level::LOG_LEVELS;
 
 pub(super) fn tree(config: &Config) -> Body {
@@ -31,7 +32,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("tls", tls(config.tls.as_ref()));
     top.block("buffer_period", buffer_period(config.buffer_period));
     top.block("consul", dumped(&config.consul));
-    top.block("vault", dumped_switch(config.vault.as_ref()));
+    top.block("vault", VaultConfig::dumped(config.vault.as_ref()));
     driver(&mut top, config);
     providers(&mut top, &config.providers);
     webhooks(&mut top, &config.webhooks);
