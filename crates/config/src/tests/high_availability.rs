@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only, problems,
-};
+use super::{Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only};
 use crate::{HaStorage, OnTakeover};
 
 fn cluster(content: &str) -> String {
@@ -77,15 +75,6 @@ fn bad_blocks_are_refused() {
           instance { port = 1 } } #~ unknown key `port` in `high_availability.instance`
     "#;
     assert_problems(cases);
-}
-
-#[test]
-fn all_faults_are_in_one_report() {
-    let found = problems(
-        "high_availability {\n cluster {\n  storage \"x\" { }\n }\n instance { adress = \"a\" }\n}",
-    );
-    let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [2, 3, 5], "{found:#?}");
 }
 
 #[test]

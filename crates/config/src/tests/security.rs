@@ -1,17 +1,10 @@
 //! `security`: who may do what, and what is not safe.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta};
-use cts_core::callers::Role;
 use cts_core::{Condition, TaskDraft, TaskSpec};
 
 use super::{Sandbox, assert_each, assert_problem, assert_problems, config, task_with};
-use crate::{DeclaredTasks, dump, dump_json};
-
-const OIDC: &str = "issuer = \"https://login.example\"
-    audience = [\"cts\"]
-    roles = { ops = \"operate\" }";
+use crate::DeclaredTasks;
 
 #[test]
 fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
@@ -28,7 +21,7 @@ fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
 }
 
 /// Every key with a value of its own, and an issuer with the defaults.
-const WHOLE: &str = "security {
+pub(super) const WHOLE: &str = "security {
     key_file = \"/etc/cts/cluster.key\"
     hosts = [\"cts.example\"]
     origins = [\"https://ops.example\"]
@@ -54,44 +47,6 @@ const WHOLE: &str = "security {
     }
     audit { kept_for = \"720h\" kept = 5000 file = \"audit.jsonl\" }
   }";
-
-#[test]
-fn issuers_have_audiences_and_roles_and_audit_records_a_place() {
-    let security = config(WHOLE).security;
-    let [issuer, local] = security.oidc.as_slice() else {
-        panic!("{security:?}");
-    };
-    assert_eq!(issuer.audience, ["cts", "https://cts.example"]);
-    assert_eq!(issuer.name_claim, "email");
-    assert_eq!(issuer.role_claim, "realm_access.roles");
-    assert_eq!(issuer.roles["platform"], Role::Admin);
-    assert_eq!(issuer.clock_skew, Duration::from_secs(30));
-    assert!(issuer.ca_cert.as_ref().unwrap().is_absolute());
-    assert_eq!(
-        (local.name_claim.as_str(), local.role_claim.as_str()),
-        ("sub", "roles")
-    );
-    assert_eq!(local.clock_skew, Duration::from_mins(1));
-    assert_eq!(local.ca_cert, None);
-    let audit = security.audit;
-    assert_eq!(audit.kept_for, Duration::from_hours(720));
-    assert_eq!(audit.kept, 5000);
-    assert!(audit.file.unwrap().is_absolute());
-}
-
-#[test]
-fn a_dump_in_either_language_says_the_same() {
-    let sandbox = Sandbox::new();
-    let of_one = format!("security {{\n oidc {{\n{OIDC}\n }}\n}}");
-    for text in ["security { module_sources = [] }", &of_one, WHOLE] {
-        let config = sandbox.config(text);
-        let again = sandbox.config(&dump(&config));
-        assert_eq!(config.security, again.security, "{text}");
-        sandbox.write("b.json", dump_json(&config).to_string());
-        let again = sandbox.load(&["b.json"]).unwrap().config;
-        assert_eq!(config.security, again.security, "{text}");
-    }
-}
 
 #[test]
 fn wrong_issuers_are_refused() {

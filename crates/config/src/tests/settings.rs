@@ -128,6 +128,23 @@ fn keys_of_services_that_run_apart() {
 }
 
 #[test]
+fn keys_of_security() {
+    let cases = r#"
+        key_file = "k" #~ /key_file "/cwd/k"
+        hosts = ["CTS.example"] #~ /hosts ["cts.example"]
+        origins = ["https://OPS.example:443"] #~ /origins ["https://ops.example"]
+        domain = "cts.example" #~ /domain "cts.example"
+        module_sources = [] #~ /module_sources []
+        audit { kept_for = "720h" kept = 5000 file = "a.jsonl" } #~ /audit {"kept_for": "720h", "kept": 5000, "file": "/cwd/a.jsonl"}
+        oidc { issuer = "http://127.0.0.1:80" audience = "a" roles = { o = "operate" } } #~ /oidc [{"issuer": "http://127.0.0.1:80", "audience": ["a"], "name_claim": "sub", "role_claim": "roles", "roles": {"o": "operate"}, "clock_skew": "1m"}]
+        oidc { issuer = "https://i" audience = ["a", "b"] name_claim = "n" role_claim = "r.s" roles = { p = "admin" } clock_skew = "30s" ca_cert = "ca" } #~ /oidc [{"issuer": "https://i", "audience": ["a", "b"], "name_claim": "n", "role_claim": "r.s", "roles": {"p": "admin"}, "clock_skew": "30s", "ca_cert": "/cwd/ca"}]
+    "#;
+    assert_values(&cases.replace("#~ /", "#~ /security/"), |text| {
+        format!("security {{ {text} }}")
+    });
+}
+
+#[test]
 fn keys_of_the_driver() {
     let cases = r#"
         engine = "" #~ /engine "terraform"

@@ -126,25 +126,3 @@ fn bad_blocks_are_refused() {
     let found = problems("vault { token = [\"a\", \"b\"]\n renew_token = { } }");
     assert_eq!(found.len(), 2, "{found:?}");
 }
-
-#[test]
-fn the_block_is_merged_over_files() {
-    let sandbox = Sandbox::new();
-    sandbox.write(
-        "1.hcl",
-        "vault { address = \"http://a\" token = \"x\" tls { ca_cert = \"c\" } }",
-    );
-    sandbox.write(
-        "2.hcl",
-        "vault { address = \"http://b\" tls { verify = false } }",
-    );
-    let vault = sandbox
-        .load(&["1.hcl", "2.hcl"])
-        .unwrap()
-        .config
-        .vault
-        .unwrap();
-    assert_eq!(vault.address, "http://b");
-    assert_eq!(token(&vault), Some("x"));
-    assert_eq!((vault.tls.ca_cert.as_str(), vault.tls.verify), ("c", false));
-}
