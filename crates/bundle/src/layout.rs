@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use crate::clean_path::clean_path;
 use crate::failure::PackFailure;
 use crate::packing::Packing;
 use crate::references::local_sources;
@@ -26,7 +27,7 @@ impl Layout {
         if !module_directory.is_absolute() {
             return Err(PackFailure::NotAbsolute);
         }
-        let module = clean(module_directory);
+        let module = clean_path(module_directory);
         if !packing.roots.hold(&module) {
             return Err(PackFailure::leaves_roots(&module, &module));
         }
@@ -40,7 +41,7 @@ impl Layout {
             let sources = local_sources(&directory, limits.max_bytes)
                 .map_err(PackFailure::read(&directory))?;
             for source in sources {
-                let target = clean(&directory.join(source));
+                let target = clean_path(&directory.join(source));
                 // Terraform complains about a directory that does not exist.
                 if target.is_dir() && directories.insert(target.clone()) {
                     if !packing.roots.hold(&target) {
@@ -72,21 +73,6 @@ impl Layout {
         };
         self.directories.iter().filter(move |path| !inside(path))
     }
-}
-
-/// Resolves `.` and `..` by the text alone.
-fn clean(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                cleaned.pop();
-            }
-            other => cleaned.push(other),
-        }
-    }
-    cleaned
 }
 
 fn common(one: &Path, other: &Path) -> PathBuf {

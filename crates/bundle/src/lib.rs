@@ -23,6 +23,7 @@
 #![warn(missing_docs)]
 
 mod cache;
+mod clean_path;
 mod content;
 mod failure;
 mod handles;
@@ -41,6 +42,7 @@ mod variables;
 mod walk;
 
 pub use cache::{BundleCache, EnsureError, Retention, UnpackedBundle};
+pub use clean_path::clean_path;
 pub use failure::{PackError, PackFailure};
 pub use interface::module_interface;
 pub use limits::Limits;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::clean_path::clean;
+use cts_bundle::clean_path;
+
 use crate::local_module::{is_local, local_path};
 
 /// The entries of `security.module_sources`.
@@ -71,7 +72,7 @@ impl AllowedSources {
 
 /// Where links lead.
 fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_missing| clean(path))
+    fs::canonicalize(path).unwrap_or_else(|_missing| clean_path(path))
 }
 
 /// Whether the address is the prefix or continues it with a whole segment.

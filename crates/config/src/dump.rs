@@ -4,7 +4,6 @@
 //! else to the reader of version 1.
 
 mod blocks;
-mod connections;
 mod drivers;
 mod hcl;
 mod json;

@@ -63,6 +63,11 @@ impl Body {
         }
     }
 
+    pub(crate) fn remove(&mut self, key: &str) {
+        self.items
+            .retain(|item| !matches!(item, Item::Attribute { name, .. } if name == key));
+    }
+
     pub(crate) fn block(&mut self, name: &'static str, body: Self) {
         self.push(name, None, false, body);
     }

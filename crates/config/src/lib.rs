@@ -9,7 +9,6 @@
 
 mod allowed_sources;
 mod blocks;
-mod clean_path;
 mod config;
 mod context;
 mod decode;
@@ -20,6 +19,7 @@ mod keys;
 mod load;
 mod local_module;
 mod report;
+mod settings;
 mod task_file;
 mod tasks;
 mod top_level;

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::clean_path::clean;
+use cts_bundle::clean_path;
 
 /// The directory of a local module.
 pub(crate) fn local_path(current_dir: &Path, written: &str) -> Option<PathBuf> {
-    is_local(written).then(|| clean(&current_dir.join(written)))
+    is_local(written).then(|| clean_path(&current_dir.join(written)))
 }
 
 /// Whether the source is a directory.

@@ -131,8 +131,7 @@ fn warn_of_losses(written: &RawTask, sink: &Sink) {
     let directory = directory.map(|path| ("working_dir", &path.place));
     let webhooks = written.webhooks.first();
     let webhooks = webhooks.map(|first| ("webhooks", &first.place));
-    let others = written.file_keys.places.iter();
-    let others = others.map(|(name, place)| (*name, place));
+    let others = written.file_keys.written.iter();
     for (name, place) in others.chain(directory).chain(webhooks) {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);

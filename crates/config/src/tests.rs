@@ -19,6 +19,7 @@ mod published;
 mod reports;
 mod secrets;
 mod service_blocks;
+mod settings;
 mod task_files;
 mod tasks;
 mod templates;
@@ -31,9 +32,10 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, TimeDelta};
 use cts_core::TaskSpec;
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Config, ConfigError, LoadContext, Loaded, Problem, Report, check, load};
+use crate::{Config, ConfigError, LoadContext, Loaded, Problem, Report, check, dump_json, load};
 
 /// With every variable that a test sets.
 fn module() -> String {
@@ -212,6 +214,24 @@ fn assert_each(cases: &str, place: impl Fn(&str) -> String, check: impl Fn(&str,
             check(&place(&text), before + at + 1, message.trim());
         }
     }
+}
+
+/// Asserts for each of `cases` the value of one key in the dump of the configuration that `place` makes of it.
+///
+/// `#~` stands at the end of each line, before a pointer to the key and its value in JSON; `null` is a key that the dump
+/// leaves out.
+#[track_caller]
+fn assert_values(cases: &str, place: impl Fn(&str) -> String) {
+    let sandbox = Sandbox::new();
+    let directory = sandbox.path().to_str().unwrap();
+    assert_each(cases, place, |text, _, expected| {
+        let (pointer, value) = expected.split_once(' ').unwrap();
+        let dumped = dump_json(&sandbox.config(text)).to_string();
+        let dumped: Value = dumped.replace(directory, "/cwd").parse().unwrap();
+        let expected: Value = value.parse().unwrap();
+        let found = dumped.pointer(pointer).unwrap_or(&Value::Null);
+        assert_eq!(*found, expected, "{text}");
+    });
 }
 
 /// The task of [`task_with`].

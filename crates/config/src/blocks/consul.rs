@@ -1,12 +1,21 @@
 //! `consul`: the connection and the registration there (docs/configuration.md#consul).
 
 mod address;
+mod check_url;
 mod decode;
 
-use secrecy::SecretString;
+use cts_core::hidden::HIDDEN;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::blocks::client_tls::ClientTls;
+use crate::blocks::consul::check_url::decode_check_url;
 use crate::blocks::transport::Transport;
+use crate::decode::block::Block;
+use crate::decode::coerce;
+use crate::report::location::Located;
+use crate::settings::settings;
+
+const DEFAULT_SERVICE_NAME: &str = "consul-terraform-sync";
 
 pub(crate) use address::{has_path, without_slash};
 pub(crate) use decode::decode_consul;
@@ -40,34 +49,52 @@ pub struct ConsulConfig {
     pub service_registration: ServiceRegistration,
 }
 
-/// HTTP basic authentication.
-#[derive(Debug, Clone)]
-pub struct BasicAuth {
-    /// User name, may be empty.
-    pub username: String,
-    /// Password, may be empty.
-    pub password: SecretString,
+settings! {
+    /// HTTP basic authentication.
+    #[derive(Debug, Clone)]
+    pub struct BasicAuth {
+        /// User name, may be empty.
+        pub username: String = String::new() => text,
+        /// Password, may be empty.
+        pub password: SecretString = SecretString::default() => key(read_password, |password| Some(shown_password(password))),
+    }
 }
 
-/// `consul.service_registration` (`docs/configuration.md#consulservice_registration`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceRegistration {
-    /// Whether this instance registers itself.
-    pub enabled: bool,
-    pub service_name: String,
-    /// Address; empty for the agent's.
-    pub address: String,
-    /// Consul Enterprise namespace, may be empty.
-    pub namespace: String,
-    /// `default_check`.
-    pub default_check: DefaultCheck,
+settings! {
+    /// `consul.service_registration` (`docs/configuration.md#consulservice_registration`).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServiceRegistration {
+        /// Whether this instance registers itself.
+        pub enabled: bool = true => flag,
+        pub service_name: String = DEFAULT_SERVICE_NAME.to_owned() => text,
+        /// Address; empty for the agent's.
+        pub address: String = String::new() => text,
+        /// Consul Enterprise namespace, may be empty.
+        pub namespace: String = String::new() => text,
+        /// `default_check`.
+        pub default_check: DefaultCheck = DefaultCheck::default() => block,
+    }
 }
 
-/// `consul.service_registration.default_check`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DefaultCheck {
-    /// Whether the registration has a health check.
-    pub enabled: bool,
-    /// URL of this instance's API as Consul reaches it, without `/v1/health`; never empty.
-    pub address: String,
+settings! {
+    /// `consul.service_registration.default_check`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DefaultCheck {
+        /// Whether the registration has a health check.
+        pub enabled: bool = true => flag,
+        /// URL of this instance's API as Consul reaches it, without `/v1/health`; never empty.
+        pub address: String = String::new() => text_of(decode_check_url),
+    }
+}
+
+fn read_password(block: &mut Block<'_>, name: &'static str) -> Option<Located<SecretString>> {
+    Some(block.take(name, coerce::text)?.map(SecretString::from))
+}
+
+fn shown_password(password: &SecretString) -> &'static str {
+    if password.expose_secret().is_empty() {
+        ""
+    } else {
+        HIDDEN
+    }
 }

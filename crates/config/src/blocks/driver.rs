@@ -14,72 +14,73 @@ use serde_json::{Map, Value};
 
 use crate::blocks::consul::ConsulConfig;
 use crate::blocks::driver::backend::{decode_backend, decode_previous_backend, defaults};
-use crate::blocks::driver::release::{decode_engine, decode_keys, decode_url, decode_version};
+use crate::blocks::driver::release::decode_engine;
+use crate::blocks::driver::version::{ExactVersion, dotted};
 use crate::blocks::environment::Environment;
-use crate::blocks::required_providers::decode_required;
 use crate::blocks::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
 use crate::decode::block::Block;
-use crate::decode::coerce;
-use crate::dump_values::path;
-use crate::keys::{Keyed, Keys, read, unless_empty};
-use crate::report::location::Located;
+use crate::keys::{Keys, read_keys};
+use crate::report::location::{Located, SourceLocation};
+use crate::report::sink::Sink;
+use crate::settings::settings;
 
 pub use release::ReleaseSource;
 pub use sharing::BackendRefusal;
 
-/// How Terraform is run.
-#[derive(Clone, Debug)]
-pub struct TerraformDriver {
-    /// The program that applies modules; cts-only.
-    pub engine: EngineKind,
-    /// Exact version of the engine, in the form in which it writes its own; `None` for the installed one, or
-    /// the newest one that is tested.
-    pub version: Option<String>,
-    /// Absolute directory that holds or receives the executable; `None` for the default places.
-    pub path: Option<PathBuf>,
-    /// Where an engine that is not installed comes from; cts-only.
-    pub releases: ReleaseSource,
-    /// Whether Terraform's output goes into our log.
-    pub log: bool,
-    /// Whether Terraform writes a trace log into the task directory.
-    pub persist_log: bool,
-    /// How long each step of Terraform may take, cts-only, from 1 s to 30 days; `init` half an hour by
-    /// default, `plan` and `apply` a day. A task can override it.
-    pub timeouts: StepTimeouts,
-    /// How many operations `plan` and `apply` do at once, 10 by default; cts-only.
-    pub parallelism: u32,
-    /// Whether `plan` and `apply` bring the state up to date with reality first; cts-only.
-    pub refresh: bool,
-    /// How long `plan` and `apply` wait for the lock of the state, up to a day; cts-only. `None` for no
-    /// longer than they must.
-    pub lock_timeout: Option<Duration>,
-    /// State backend, for `consul` with its defaults (docs/configuration.md#driver-terraform).
-    pub backend: Backend,
-    /// Names of the arguments of the backend that only the `consul` block sets, which each host has for
-    /// itself.
-    pub backend_defaults: Vec<String>,
-    /// The backend that had the states before, cts-only, for workers to move them from
-    /// (docs/terraform.md#moving-a-state). For `consul` with the same defaults.
-    pub previous_backend: Option<Backend>,
-    /// Whether the state of backend `local` is on storage that all workers share; cts-only.
-    pub shared_local_backend: bool,
-    /// Whether the lock of a state that a lost attempt at the same task has left is released; cts-only.
-    pub release_lost_locks: bool,
-    /// Provider name to version constraint or object, as written.
-    pub required_providers: Map<String, Value>,
+settings! {
+    /// How Terraform is run.
+    #[derive(Clone, Debug)]
+    pub struct TerraformDriver {
+        /// The program that applies modules; cts-only.
+        pub engine: EngineKind = EngineKind::default()
+            => key(decode_engine, |engine| Some(engine.driver())),
+        /// Exact version of the engine, in the form in which it writes its own; `None` for the installed one, or
+        /// the newest one that is tested.
+        pub version: Option<String> = None => optional_text or "any that is supported",
+        /// Absolute directory that holds or receives the executable; `None` for the default places.
+        pub path: Option<PathBuf> = None
+            => path or "the current directory, then PATH, then the working directory",
+        /// Where an engine that is not installed comes from; cts-only.
+        pub releases: ReleaseSource = ReleaseSource::default() => releases,
+        /// Whether Terraform's output goes into our log.
+        pub log: bool = false => flag,
+        /// Whether Terraform writes a trace log into the task directory.
+        pub persist_log: bool = false => flag,
+        /// How long each step of Terraform may take, cts-only, from 1 s to 30 days; `init` half an hour by
+        /// default, `plan` and `apply` a day. A task can override it.
+        pub timeouts: StepTimeouts = StepTimeouts::default() => step_timeouts,
+        /// How many operations `plan` and `apply` do at once, 10 by default, as in Terraform; cts-only.
+        pub parallelism: u32 = 10 => number(&(1..=256)),
+        /// Whether `plan` and `apply` bring the state up to date with reality first; cts-only.
+        pub refresh: bool = true => flag,
+        /// How long `plan` and `apply` wait for the lock of the state, up to a day; cts-only. `None` for no
+        /// longer than they must.
+        pub lock_timeout: Option<Duration> = None
+            => optional_duration(&(Duration::ZERO..=Duration::from_hours(24)))
+            or "no longer than is needed",
+        /// Whether the state of backend `local` is on storage that all workers share; cts-only.
+        pub shared_local_backend: bool = false => flag,
+        /// Whether the lock of a state that a lost attempt at the same task has left is released; cts-only.
+        pub release_lost_locks: bool = false => flag,
+        /// State backend, for `consul` with its defaults (docs/configuration.md#driver-terraform).
+        pub backend: Backend = Backend { kind: "consul".to_owned(), arguments: Map::new() } => backend,
+        /// Names of the arguments of the backend that only the `consul` block sets, which each host has for
+        /// itself.
+        pub backend_defaults: Vec<String> = Vec::new() => without_key,
+        /// The backend that had the states before, cts-only, for workers to move them from
+        /// (docs/terraform.md#moving-a-state). For `consul` with the same defaults.
+        pub previous_backend: Option<Backend> = None => previous_backend,
+        /// Provider name to version constraint or object, as written.
+        pub required_providers: Map<String, Value> = Map::new() => required_providers,
+    }
 }
 
 /// The first Terraform whose backend `pg` works with the workspaces of tasks (docs/configuration.md#driver-terraform).
 const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
 
-/// Operations at once if the file sets none, as in Terraform.
-const PARALLELISM: u32 = 10;
-
 /// Bounds of the time limit for one step of Terraform.
 pub(crate) const STEP_TIMEOUTS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_hours(30 * 24);
-
-const LOCK_TIMEOUTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
 
 /// Reads `driver`, which may be absent. If a driver of the other kind is configured, the first one has its
 /// defaults.
@@ -122,27 +123,14 @@ impl TerraformDriver {
     /// The values that apply without a block.
     fn absent(consul: &ConsulConfig) -> Self {
         Self {
-            engine: EngineKind::default(),
-            version: None,
-            path: None,
-            releases: ReleaseSource::default(),
-            log: false,
-            persist_log: false,
-            timeouts: StepTimeouts::default(),
-            parallelism: PARALLELISM,
-            refresh: true,
-            lock_timeout: None,
             backend_defaults: defaults(&Map::new(), consul),
             backend: backend::default_backend(consul),
-            previous_backend: None,
-            shared_local_backend: false,
-            release_lost_locks: false,
-            required_providers: Map::new(),
+            ..Self::default()
         }
     }
 }
 
-/// The backends are read first, because other keys depend on them.
+/// The backends are read first: the other keys do not know the `consul` block.
 fn decode_terraform(mut block: Block<'_>, consul: &ConsulConfig) -> TerraformDriver {
     block.removed(
         "working_dir",
@@ -151,73 +139,57 @@ fn decode_terraform(mut block: Block<'_>, consul: &ConsulConfig) -> TerraformDri
     let mut driver = TerraformDriver::absent(consul);
     (driver.backend, driver.backend_defaults) = decode_backend(block.united("backend"), consul);
     driver.previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
-    read(driver, block)
+    let written = read_keys(&mut driver, &mut block);
+    let sink = block.sink();
+    block.finish();
+    if let Some(place) = written.place("version") {
+        driver.version = check_version(&driver, place, sink);
+    }
+    if let Some(place) = written.place("shared_local_backend") {
+        warn_of_useless_sharing(&driver, place, sink);
+    }
+    driver
 }
 
-impl Keyed for TerraformDriver {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        let backend = &self.backend;
-        keys.key("engine", &mut self.engine, decode_engine, |engine| {
-            Some(engine.driver())
-        });
-        let version = |block: &mut Block<'_>, name| {
-            let version = decode_version(block, name, self.engine)?;
-            if backend.kind == "pg" && version.value.is_before(&FIRST_WITH_PG) {
-                // No error: a binary of another version may be there already, and is used then.
-                let message = "backend `pg` needs Terraform 0.14.0 or later";
-                block.sink().warning(&version.place, message);
-            }
-            Some(version.map(|version| version.to_string()))
-        };
-        keys.optional("version", &mut self.version, version, String::clone)
-            .or_note("any that is supported");
-        keys.path("path", &mut self.path)
-            .or_note("the current directory, then PATH, then the working directory");
-        let releases = &mut self.releases;
-        keys.optional("releases_url", &mut releases.url, decode_url, String::clone)
-            .or_note("the site of the vendor");
-        keys.key("release_keys", &mut releases.keys, decode_keys, |keys| {
-            unless_empty(keys, |key| path(key))
-        });
-        keys.flag("log", &mut self.log);
-        keys.flag("persist_log", &mut self.persist_log);
-        let timeouts = &mut self.timeouts;
-        keys.duration("init_timeout", &mut timeouts.init, &STEP_TIMEOUTS);
-        keys.duration("plan_timeout", &mut timeouts.plan, &STEP_TIMEOUTS);
-        keys.duration("apply_timeout", &mut timeouts.apply, &STEP_TIMEOUTS);
-        keys.number("parallelism", &mut self.parallelism, &(1..=256));
-        keys.flag("refresh", &mut self.refresh);
-        keys.optional_duration("lock_timeout", &mut self.lock_timeout, &LOCK_TIMEOUTS)
-            .or_note("no longer than is needed");
-        let shared = |block: &mut Block<'_>, name| decode_shared(block, name, backend);
-        keys.key(
-            "shared_local_backend",
-            &mut self.shared_local_backend,
-            shared,
-            |shared| Some(*shared),
-        );
-        keys.flag("release_lost_locks", &mut self.release_lost_locks);
-        keys.backend("backend", Some(backend));
-        keys.backend("previous_backend", self.previous_backend.as_ref());
-        keys.block_of(
-            "required_providers",
-            &mut self.required_providers,
-            decode_required,
-            |required| Some(required.clone().into()),
-        );
+impl Keys<'_, '_> {
+    fn step_timeouts(&mut self, _name: &'static str, timeouts: &mut StepTimeouts) {
+        self.duration("init_timeout", &mut timeouts.init, &STEP_TIMEOUTS);
+        self.duration("plan_timeout", &mut timeouts.plan, &STEP_TIMEOUTS);
+        self.duration("apply_timeout", &mut timeouts.apply, &STEP_TIMEOUTS);
     }
+}
+
+/// The version in the form of the engine. A version that is newer than what cts is tested with is a warning.
+fn check_version(driver: &TerraformDriver, place: &SourceLocation, sink: &Sink) -> Option<String> {
+    let engine = driver.engine;
+    let written = Located {
+        value: driver.version.as_ref()?,
+        place: place.clone(),
+    };
+    let version = sink
+        .checked(written, |text| ExactVersion::read(text, engine))?
+        .value;
+    if !version.is_tested(engine) {
+        let message = format!(
+            "cts is not tested with {} {version}, which is newer than {}",
+            engine.title(),
+            dotted(&engine.newest_tested()),
+        );
+        sink.warning(place, message);
+    }
+    if driver.backend.kind == "pg" && version.is_before(&FIRST_WITH_PG) {
+        // No error: a binary of another version may be there already, and is used then.
+        sink.warning(place, "backend `pg` needs Terraform 0.14.0 or later");
+    }
+    Some(version.to_string())
 }
 
 /// Tasks run in a named workspace, of which backend `local` keeps the state below `workspace_dir`; its
 /// `path` means nothing there (docs/terraform.md#state).
-fn decode_shared(
-    block: &mut Block<'_>,
-    name: &'static str,
-    backend: &Backend,
-) -> Option<Located<bool>> {
-    let written = block.take(name, coerce::flag)?;
-    if !written.value {
-        return Some(written);
+fn warn_of_useless_sharing(driver: &TerraformDriver, place: &SourceLocation, sink: &Sink) {
+    let backend = &driver.backend;
+    if !driver.shared_local_backend {
+        return;
     }
     let directory = backend.arguments.get("workspace_dir");
     let directory = directory.and_then(Value::as_str).map(Path::new);
@@ -226,11 +198,10 @@ fn decode_shared(
             "`shared_local_backend` has no effect with backend `{}`",
             backend.kind
         );
-        block.sink().warning(&written.place, message);
+        sink.warning(place, message);
     } else if !directory.is_some_and(Path::is_absolute) {
         let message = "without an absolute `workspace_dir` the state of backend `local` is in the task's directory, \
                        which every worker has for itself";
-        block.sink().warning(&written.place, message);
+        sink.warning(place, message);
     }
-    Some(written)
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use cts_core::go::parse_bool;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::blocks::client_tls::{ClientTls, SuppliedTls};
-use crate::blocks::consul::ConsulConfig;
+use crate::blocks::client_tls::ClientTls;
+use crate::blocks::consul::{BasicAuth, ConsulConfig};
 use crate::report::sink::Sink;
 
 /// A setting that the environment supplies, by the names of its variables; the first one that is set wins.
@@ -98,34 +98,39 @@ impl<'a> Environment<'a> {
         Some((name, path.into()))
     }
 
-    /// User and password.
-    pub(crate) fn consul_basic_auth(self) -> Option<(String, String)> {
+    pub(crate) fn consul_basic_auth(self) -> Option<BasicAuth> {
         let (_, written) = self.find(Setting::CONSUL_BASIC_AUTH)?;
-        let (user, password) = written.split_once(':').unwrap_or((written, ""));
-        Some((user.to_owned(), password.to_owned()))
+        let (username, password) = written.split_once(':').unwrap_or((written, ""));
+        Some(BasicAuth {
+            username: username.to_owned(),
+            password: SecretString::from(password),
+        })
     }
 
     /// `verify` has no variable: the one of the client library has no effect in the original.
-    pub(crate) fn consul_tls(self) -> SuppliedTls {
-        SuppliedTls {
-            verify: None,
-            ca_cert: self.text(Setting::CONSUL_CA_CERT),
-            ca_path: self.text(Setting::CONSUL_CA_PATH),
-            cert: self.text(Setting::CONSUL_CERT),
-            key: self.text(Setting::CONSUL_KEY),
-            server_name: self.text(Setting::CONSUL_SERVER_NAME),
+    pub(crate) fn consul_tls(self) -> ClientTls {
+        let text = |setting| self.text(setting).unwrap_or_default();
+        ClientTls {
+            ca_cert: text(Setting::CONSUL_CA_CERT),
+            ca_path: text(Setting::CONSUL_CA_PATH),
+            cert: text(Setting::CONSUL_CERT),
+            key: text(Setting::CONSUL_KEY),
+            server_name: text(Setting::CONSUL_SERVER_NAME),
+            ..ClientTls::default()
         }
     }
 
-    pub(crate) fn vault_tls(self, sink: &Sink) -> SuppliedTls {
+    pub(crate) fn vault_tls(self, sink: &Sink) -> ClientTls {
         let skip = self.flag(Setting::VAULT_SKIP_VERIFY, sink);
-        SuppliedTls {
-            verify: skip.map(|skip| !skip),
-            ca_cert: self.text(Setting::VAULT_CA_CERT),
-            ca_path: self.text(Setting::VAULT_CA_PATH),
-            cert: self.text(Setting::VAULT_CERT),
-            key: self.text(Setting::VAULT_KEY),
-            server_name: self.text(Setting::VAULT_SERVER_NAME),
+        let text = |setting| self.text(setting).unwrap_or_default();
+        ClientTls {
+            verify: skip != Some(true),
+            ca_cert: text(Setting::VAULT_CA_CERT),
+            ca_path: text(Setting::VAULT_CA_PATH),
+            cert: text(Setting::VAULT_CERT),
+            key: text(Setting::VAULT_KEY),
+            server_name: text(Setting::VAULT_SERVER_NAME),
+            ..ClientTls::default()
         }
     }
 }

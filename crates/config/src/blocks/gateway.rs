@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::blocks::client_limits::GatewayLimits;
-use crate::keys::{Keyed, Keys, unless_empty};
+use crate::settings::settings;
 
 const MODES: [(&str, GatewayMode); 2] = [
     ("transparent", GatewayMode::Transparent),
@@ -17,18 +17,21 @@ const FORWARDED_HEADERS: [(&str, ForwardedHeader); 2] = [
     ("Forwarded", ForwardedHeader::Forwarded),
 ];
 
-/// Mode of the API's answers, and the proxies that it trusts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GatewayConfig {
-    /// `mode`.
-    pub mode: GatewayMode,
-    /// `trusted_proxies`: addresses and networks of proxies whose requests name the client that they forward
-    /// for.
-    pub trusted_proxies: Vec<IpNet>,
-    /// `forwarded_header`: the one header in which they name it.
-    pub forwarded_header: ForwardedHeader,
-    /// `limits`.
-    pub limits: GatewayLimits,
+settings! {
+    /// Mode of the API's answers, and the proxies that it trusts.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct GatewayConfig {
+        /// `mode`.
+        pub mode: GatewayMode = GatewayMode::default() => choice(&MODES),
+        /// `trusted_proxies`: addresses and networks of proxies whose requests name the client that they forward
+        /// for.
+        pub trusted_proxies: Vec<IpNet> = Vec::new() => list(network),
+        /// `forwarded_header`: the one header in which they name it.
+        pub forwarded_header: ForwardedHeader = ForwardedHeader::default()
+            => choice(&FORWARDED_HEADERS),
+        /// `limits`.
+        pub limits: GatewayLimits = GatewayLimits::default() => block,
+    }
 }
 
 /// The answers of a gateway for a scheduler that is not the leader (docs/rest.md#strict-followers).
@@ -49,24 +52,6 @@ pub enum ForwardedHeader {
     XForwardedFor,
     /// `Forwarded` (RFC 7239).
     Forwarded,
-}
-
-impl Keyed for GatewayConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.choice("mode", &mut self.mode, &MODES);
-        keys.key(
-            "trusted_proxies",
-            &mut self.trusted_proxies,
-            |block, name| block.checked_list(name, network),
-            |networks| unless_empty(networks, ToString::to_string),
-        );
-        keys.choice(
-            "forwarded_header",
-            &mut self.forwarded_header,
-            &FORWARDED_HEADERS,
-        );
-        keys.block("limits", &mut self.limits);
-    }
 }
 
 fn network(text: &str) -> Result<IpNet, String> {

@@ -14,40 +14,44 @@ use cts_core::settings::ClusterKey;
 pub use self::audit::AuditConfig;
 use self::names::{host, origin};
 pub use self::oidc::OidcConfig;
-use self::oidc::decode_issuers;
 use crate::allowed_sources::AllowedSources;
-use crate::decode::block::Block;
 use crate::decode::token_file::read_token;
-use crate::keys::{Keyed, Keys, dumped, unless_empty};
+use crate::settings::settings;
 
 /// Two while one takes the place of the other.
 const MOST_KEYS: usize = 2;
 
-/// How secrets are protected, and who may do what.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SecurityConfig {
-    /// `key_file`, absolute: holds the key of the cluster; `None` for the one in the database.
-    pub key_file: Option<PathBuf>,
-    /// `hosts`: names, in small letters and without a port, that lead to the listeners.
-    pub hosts: Vec<String>,
-    /// `origins`: origins, as browsers write them, whose pages may use the API.
-    pub origins: Vec<String>,
-    /// `require_auth`: every request needs a token or a certificate with a role.
-    pub require_auth: bool,
-    /// `service_roles`: services may call only the methods of the roles in their certificates.
-    pub service_roles: bool,
-    /// `server_roles`: services refuse servers whose certificate names no role.
-    pub server_roles: bool,
-    /// `domain`: DNS names in certificates name roles only below it; `None` for any domain.
-    pub domain: Option<String>,
-    /// `strict`: settings that are not safe are errors.
-    pub strict: bool,
-    /// `module_sources`: prefixes of sources, or registry hosts, of modules in tasks that the API makes; `None` for any.
-    pub module_sources: Option<Vec<String>>,
-    /// `oidc` blocks, in order.
-    pub issuers: Vec<OidcConfig>,
-    /// `audit`.
-    pub audit: AuditConfig,
+settings! {
+    /// How secrets are protected, and who may do what.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct SecurityConfig {
+        /// `key_file`, absolute: holds the key of the cluster; `None` for the one in the database. The file is read
+        /// where the key is needed: a configuration may be checked elsewhere.
+        pub key_file: Option<PathBuf> = None => path or "the key of the cluster is in the database",
+        /// `hosts`: names, in small letters and without a port, that lead to the listeners.
+        pub hosts: Vec<String> = Vec::new() => list(host),
+        /// `origins`: origins, as browsers write them, whose pages may use the API.
+        pub origins: Vec<String> = Vec::new() => list(origin),
+        /// `require_auth`: every request needs a token or a certificate with a role.
+        pub require_auth: bool = false => flag,
+        /// `service_roles`: services may call only the methods of the roles in their certificates.
+        pub service_roles: bool = false => flag,
+        /// `server_roles`: services refuse servers whose certificate names no role.
+        pub server_roles: bool = false => flag,
+        /// `strict`: settings that are not safe are errors.
+        pub strict: bool = false => flag,
+        /// `domain`: DNS names in certificates name roles only below it; `None` for any domain.
+        pub domain: Option<String> = None => optional_text,
+        /// `module_sources`: prefixes of sources, or registry hosts, of modules in tasks that the API makes; `None` for
+        /// any.
+        pub module_sources: Option<Vec<String>> = None
+            => optional(|block, name| block.checked_list(name, module_source), Vec::clone)
+            or "tasks of the API may use any module",
+        /// `oidc` blocks, in order.
+        pub oidc: Vec<OidcConfig> = Vec::new() => issuers,
+        /// `audit`.
+        pub audit: AuditConfig = AuditConfig::default() => block,
+    }
 }
 
 /// A file holds no keys.
@@ -94,44 +98,6 @@ impl SecurityConfig {
             path: path.clone(),
             source,
         })
-    }
-}
-
-/// The file with the key is read where it is needed: a configuration may be checked elsewhere.
-impl Keyed for SecurityConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.path("key_file", &mut self.key_file)
-            .or_note("the key of the cluster is in the database");
-        let hosts = |block: &mut Block<'_>, name| block.checked_list(name, host);
-        keys.key("hosts", &mut self.hosts, hosts, |hosts| {
-            unless_empty(hosts, String::clone)
-        });
-        let origins = |block: &mut Block<'_>, name| block.checked_list(name, origin);
-        keys.key("origins", &mut self.origins, origins, |origins| {
-            unless_empty(origins, String::clone)
-        });
-        keys.flag("require_auth", &mut self.require_auth);
-        keys.flag("service_roles", &mut self.service_roles);
-        keys.flag("server_roles", &mut self.server_roles);
-        keys.flag("strict", &mut self.strict);
-        keys.optional_text("domain", &mut self.domain);
-        let sources = |block: &mut Block<'_>, name| block.checked_list(name, module_source);
-        keys.optional(
-            "module_sources",
-            &mut self.module_sources,
-            sources,
-            Vec::clone,
-        )
-        .or_note("tasks of the API may use any module");
-        match keys {
-            Keys::Read { block, .. } => self.issuers = decode_issuers(block.repeated("oidc")),
-            Keys::Dump(body) => {
-                for issuer in &self.issuers {
-                    body.repeated("oidc", None, dumped(issuer));
-                }
-            }
-        }
-        keys.block("audit", &mut self.audit);
     }
 }
 

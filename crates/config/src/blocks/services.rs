@@ -6,95 +6,59 @@ use std::path::PathBuf;
 use http::uri::Authority;
 
 use crate::blocks::client_limits::ServicesLimits;
-use crate::keys::{Keyed, Keys};
+use crate::settings::settings;
 
-/// `services`; of use where the services are processes of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ServicesConfig {
-    /// `schedulers`, as written: `host:port`, or a URL of `http` or `https` with a port and no path.
-    /// Empty if none are configured.
-    pub schedulers: Vec<String>,
-    /// `watchers`, likewise.
-    pub watchers: Vec<String>,
-    /// `listen`.
-    pub listen: ListenConfig,
-    /// `plaintext`: whether services may talk without TLS beyond this machine.
-    pub plaintext: bool,
-    /// `tls`; without it connections are not encrypted.
-    pub tls: Option<ServicesTls>,
-    /// `limits`.
-    pub limits: ServicesLimits,
-}
-
-/// `services.listen`: where each service serves gRPC, `None` for its default. The services share the file, so each has
-/// its own key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ListenConfig {
-    /// `watcher`.
-    pub watcher: Option<SocketAddr>,
-    /// `scheduler`.
-    pub scheduler: Option<SocketAddr>,
-    /// `worker`.
-    pub worker: Option<SocketAddr>,
-    /// `gateway`.
-    pub gateway: Option<SocketAddr>,
-}
-
-/// `services.tls`: what a service shows the others and demands of them. The paths are absolute; files
-/// are not opened here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServicesTls {
-    /// PEM file of the authorities that sign the services' certificates.
-    pub ca_cert: PathBuf,
-    /// PEM file of this service's certificate, shown as server and as client.
-    pub cert: PathBuf,
-    /// PEM file of its private key.
-    pub key: PathBuf,
-    /// Name that the certificates of servers must have; `None` for the host of the address.
-    pub server_name: Option<String>,
-    /// Whether clients must show a certificate.
-    pub verify_incoming: bool,
-}
-
-impl Default for ServicesTls {
-    fn default() -> Self {
-        Self {
-            ca_cert: PathBuf::new(),
-            cert: PathBuf::new(),
-            key: PathBuf::new(),
-            server_name: None,
-            verify_incoming: true,
-        }
+settings! {
+    /// `services`; of use where the services are processes of their own.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServicesConfig {
+        /// `schedulers`, as written: `host:port`, or a URL of `http` or `https` with a port and no path.
+        /// Empty if none are configured.
+        pub schedulers: Vec<String> = Vec::new() => texts(check_address),
+        /// `watchers`, likewise.
+        pub watchers: Vec<String> = Vec::new() => texts(check_address),
+        /// `plaintext`: whether services may talk without TLS beyond this machine.
+        pub plaintext: bool = false => flag,
+        /// `listen`.
+        pub listen: ListenConfig = ListenConfig::default() => block,
+        /// `tls`; without it connections are not encrypted.
+        pub tls: Option<ServicesTls> = None => optional_block,
+        /// `limits`.
+        pub limits: ServicesLimits = ServicesLimits::default() => block,
     }
 }
 
-impl Keyed for ServicesConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.texts("schedulers", &mut self.schedulers, check_address);
-        keys.texts("watchers", &mut self.watchers, check_address);
-        keys.flag("plaintext", &mut self.plaintext);
-        keys.block("listen", &mut self.listen);
-        keys.optional_block("tls", &mut self.tls);
-        keys.block("limits", &mut self.limits);
+settings! {
+    /// `services.listen`: where each service serves gRPC, `None` for its default. The services share the file, so each
+    /// has its own key.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ListenConfig {
+        /// `watcher`.
+        pub watcher: Option<SocketAddr> = None => socket("10.0.0.1:8561"),
+        /// `scheduler`.
+        pub scheduler: Option<SocketAddr> = None => socket("10.0.0.1:8560"),
+        /// `worker`.
+        pub worker: Option<SocketAddr> = None => socket("127.0.0.1:8562"),
+        /// `gateway`.
+        pub gateway: Option<SocketAddr> = None => socket("127.0.0.1:8563"),
     }
 }
 
-impl Keyed for ListenConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.socket("watcher", &mut self.watcher, "10.0.0.1:8561");
-        keys.socket("scheduler", &mut self.scheduler, "10.0.0.1:8560");
-        keys.socket("worker", &mut self.worker, "127.0.0.1:8562");
-        keys.socket("gateway", &mut self.gateway, "127.0.0.1:8563");
-    }
-}
-
-impl Keyed for ServicesTls {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.required_path("ca_cert", &mut self.ca_cert);
-        keys.required_path("cert", &mut self.cert);
-        keys.required_path("key", &mut self.key);
-        keys.optional_text("server_name", &mut self.server_name);
-        keys.flag("verify_incoming", &mut self.verify_incoming);
+settings! {
+    /// `services.tls`: what a service shows the others and demands of them. The paths are absolute; files
+    /// are not opened here.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServicesTls {
+        /// PEM file of the authorities that sign the services' certificates.
+        pub ca_cert: PathBuf = PathBuf::new() => required_path,
+        /// PEM file of this service's certificate, shown as server and as client.
+        pub cert: PathBuf = PathBuf::new() => required_path,
+        /// PEM file of its private key.
+        pub key: PathBuf = PathBuf::new() => required_path,
+        /// Name that the certificates of servers must have; `None` for the host of the address.
+        pub server_name: Option<String> = None => optional_text,
+        /// Whether clients must show a certificate.
+        pub verify_incoming: bool = true => flag,
     }
 }
 

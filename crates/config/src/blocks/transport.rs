@@ -5,28 +5,32 @@ use std::time::Duration;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::units;
-use crate::keys::{Keyed, Keys};
+use crate::keys::Keys;
 use crate::report::location::Located;
+use crate::settings::settings;
 
-/// Limits of a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transport {
-    /// Interval of TCP keep-alive probes; zero for that of Go, 15 s.
-    pub dial_keep_alive: Duration,
-    /// Limit for establishing a connection; zero for no limit.
-    pub dial_timeout: Duration,
-    /// Whether every request gets a connection of its own.
-    pub disable_keep_alives: bool,
-    /// How long an unused connection is kept; zero for no limit.
-    pub idle_conn_timeout: Duration,
-    /// Unused connections over all hosts, as written; [`Self::unused_connections`] is what counts.
-    pub max_idle_conns: i64,
-    /// Connections for each host, cts-only; at least 8.
-    pub max_conns_per_host: usize,
-    /// Unused connections for each host, as written.
-    pub max_idle_conns_per_host: i64,
-    /// Limit for the TLS handshake; zero for no limit.
-    pub tls_handshake_timeout: Duration,
+settings! {
+    /// Limits of a connection.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Transport {
+        /// Interval of TCP keep-alive probes; zero for that of Go, 15 s.
+        pub dial_keep_alive: Duration = Duration::from_secs(30) => limit,
+        /// Limit for establishing a connection; zero for no limit.
+        pub dial_timeout: Duration = Duration::from_secs(30) => limit,
+        /// Whether every request gets a connection of its own.
+        pub disable_keep_alives: bool = false => flag,
+        /// How long an unused connection is kept; zero for no limit.
+        pub idle_conn_timeout: Duration = Duration::from_secs(5) => limit,
+        /// Connections for each host, cts-only; at least 8. By default half of what Consul takes of a client unless it
+        /// is configured otherwise: others have the same address.
+        pub max_conns_per_host: usize = 100 => key(decode_connections, |most| Some(*most)),
+        /// Unused connections over all hosts, as written; [`Self::unused_connections`] is what counts.
+        pub max_idle_conns: i64 = 0 => key(decode_unused, |most| Some(*most)),
+        /// Unused connections for each host, as written.
+        pub max_idle_conns_per_host: i64 = 100 => key(decode_unused, |most| Some(*most)),
+        /// Limit for the TLS handshake; zero for no limit.
+        pub tls_handshake_timeout: Duration = Duration::from_secs(10) => limit,
+    }
 }
 
 impl Transport {
@@ -46,60 +50,16 @@ impl Transport {
     }
 }
 
-/// Half of what Consul takes of a client unless it is configured otherwise: others have the same address.
-const MOST_CONNECTIONS: usize = 100;
 /// The minimum for following: four connections to learn of changes, one to read.
 const FEWEST_CONNECTIONS: usize = 8;
 
-impl Default for Transport {
-    fn default() -> Self {
-        Self {
-            dial_keep_alive: Duration::from_secs(30),
-            dial_timeout: Duration::from_secs(30),
-            disable_keep_alives: false,
-            idle_conn_timeout: Duration::from_secs(5),
-            max_conns_per_host: MOST_CONNECTIONS,
-            max_idle_conns: 0,
-            max_idle_conns_per_host: 100,
-            tls_handshake_timeout: Duration::from_secs(10),
-        }
+impl Keys<'_, '_> {
+    /// A duration of any length.
+    fn limit(&mut self, name: &'static str, setting: &mut Duration) {
+        self.key(name, setting, decode_limit, |limit| {
+            Some(units::duration(*limit))
+        });
     }
-}
-
-impl Keyed for Transport {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        limit(keys, "dial_keep_alive", &mut self.dial_keep_alive);
-        limit(keys, "dial_timeout", &mut self.dial_timeout);
-        keys.flag("disable_keep_alives", &mut self.disable_keep_alives);
-        limit(keys, "idle_conn_timeout", &mut self.idle_conn_timeout);
-        keys.key(
-            "max_conns_per_host",
-            &mut self.max_conns_per_host,
-            decode_connections,
-            |most| Some(*most),
-        );
-        unused(keys, "max_idle_conns", &mut self.max_idle_conns);
-        unused(
-            keys,
-            "max_idle_conns_per_host",
-            &mut self.max_idle_conns_per_host,
-        );
-        limit(
-            keys,
-            "tls_handshake_timeout",
-            &mut self.tls_handshake_timeout,
-        );
-    }
-}
-
-fn limit(keys: &mut Keys<'_, '_>, name: &'static str, setting: &mut Duration) {
-    keys.key(name, setting, decode_limit, |limit| {
-        Some(units::duration(*limit))
-    });
-}
-
-fn unused(keys: &mut Keys<'_, '_>, name: &'static str, setting: &mut i64) {
-    keys.key(name, setting, decode_unused, |most| Some(*most));
 }
 
 fn decode_limit(block: &mut Block<'_>, name: &'static str) -> Option<Located<Duration>> {

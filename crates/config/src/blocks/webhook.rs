@@ -1,39 +1,39 @@
 //! `webhook`, a cts-only block (docs/configuration.md#webhook).
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use cts_core::hidden::{HIDDEN, authority_end};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
+use crate::blocks::client_tls::{ClientTls, EnabledBy};
 use crate::decode::block::Block;
+use crate::keys::read_keys;
 use crate::report::location::{Located, SourceLocation};
-
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-const TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(1);
-const DEFAULT_RETRIES: u32 = 3;
-const RETRIES_LIMITS: RangeInclusive<u32> = 0..=8;
+use crate::settings::settings;
 
 /// Characters of a name, which is part of a header.
 const LONGEST_NAME: usize = 100;
 
-/// A receiver that gets to know of successful applies.
-#[derive(Debug, Clone)]
-pub struct WebhookConfig {
-    /// Its label, which tasks name.
-    pub name: String,
-    /// `url`, or a template of it. Its path may be a secret.
-    pub url: SecretString,
-    /// `secret` that messages are signed with, or a template of it.
-    pub secret: Option<SecretString>,
-    /// `timeout` of one request, 10 s by default.
-    pub timeout: Duration,
-    /// `retries` after a request that failed, 3 by default.
-    pub retries: u32,
-    /// `tls`.
-    pub tls: ClientTls,
+settings! {
+    /// A receiver that gets to know of successful applies.
+    #[derive(Debug, Clone)]
+    pub struct WebhookConfig {
+        /// Its label, which tasks name.
+        pub name: String = String::new() => without_key,
+        /// `url`, or a template of it. Its path may be a secret, so a dump shows only the host.
+        pub url: SecretString = SecretString::default()
+            => key(decode_url, |url| Some(shown_url(url))),
+        /// `secret` that messages are signed with, or a template of it.
+        pub secret: Option<SecretString> = None => optional_secret,
+        /// `timeout` of one request, 10 s by default.
+        pub timeout: Duration = Duration::from_secs(10)
+            => duration(&(Duration::from_secs(1)..=Duration::from_mins(1))),
+        /// `retries` after a request that failed, 3 by default.
+        pub retries: u32 = 3 => number(&(0..=8)),
+        /// `tls`.
+        pub tls: ClientTls = ClientTls::default() => client_tls(EnabledBy::Default),
+    }
 }
 
 impl WebhookConfig {
@@ -43,21 +43,21 @@ impl WebhookConfig {
             .into_iter()
             .flatten()
     }
+}
 
-    /// The URL without what may be secret in it.
-    pub(crate) fn shown_url(&self) -> String {
-        let url = self.url.expose_secret();
-        let Some((scheme, rest)) = url.split_once("://").filter(|_| !url.contains("{{")) else {
-            return format!("https://{HIDDEN}");
-        };
-        let (authority, path) = rest.split_at(authority_end(rest));
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        let path = match path {
-            "" | "/" => path.to_owned(),
-            _ => format!("/{HIDDEN}"),
-        };
-        format!("{scheme}://{host}{path}")
-    }
+/// The URL without what may be secret in it.
+fn shown_url(url: &SecretString) -> String {
+    let url = url.expose_secret();
+    let Some((scheme, rest)) = url.split_once("://").filter(|_| !url.contains("{{")) else {
+        return format!("https://{HIDDEN}");
+    };
+    let (authority, path) = rest.split_at(authority_end(rest));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let path = match path {
+        "" | "/" => path.to_owned(),
+        _ => format!("/{HIDDEN}"),
+    };
+    format!("{scheme}://{host}{path}")
 }
 
 /// Reads the blocks in order; names are unique.
@@ -95,32 +95,27 @@ pub(crate) fn decode_webhooks(blocks: Vec<Block<'_>>) -> Vec<WebhookConfig> {
 }
 
 fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
-    let url = block.required_text("url");
-    let is_url = |url: &Located<String>| {
-        let url = &url.value;
-        let lower_case = url.to_ascii_lowercase();
-        let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
-        let host = |rest: &str| authority_end(rest) > 0;
-        url.contains("{{") || rest.into_iter().flatten().any(host)
+    let mut webhook = WebhookConfig {
+        name: name.to_owned(),
+        ..WebhookConfig::default()
     };
-    if !url.as_ref().is_none_or(is_url) {
+    let written = read_keys(&mut webhook, &mut block);
+    block.finish();
+    written.has("url").then_some(webhook)
+}
+
+fn decode_url(block: &mut Block<'_>, name: &'static str) -> Option<Located<SecretString>> {
+    let url = block.required_text(name)?;
+    let lower_case = url.value.to_ascii_lowercase();
+    let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
+    let has_host = |rest: &str| authority_end(rest) > 0;
+    if !url.value.contains("{{") && !rest.into_iter().flatten().any(has_host) {
         block.missing(format!(
-            "`url` of webhook {name:?} must be an http:// or https:// URL"
+            "`url` of {} must be an http:// or https:// URL",
+            block.name()
         ));
     }
-    let secret = block.filled_text("secret").map(|secret| secret.value);
-    let timeout = block.duration_within("timeout", &TIMEOUT_LIMITS);
-    let retries = block.number_within("retries", &RETRIES_LIMITS);
-    let tls = decode_client_tls(&mut block, EnabledBy::Default, SuppliedTls::default());
-    block.finish();
-    Some(WebhookConfig {
-        name: name.to_owned(),
-        url: SecretString::from(url?.value),
-        secret: secret.map(SecretString::from),
-        timeout: timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.value),
-        retries: retries.map_or(DEFAULT_RETRIES, |retries| retries.value),
-        tls,
-    })
+    Some(url.map(SecretString::from))
 }
 
 fn is_name(name: &str) -> bool {

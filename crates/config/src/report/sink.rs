@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use crate::clean_path::clean;
+use cts_bundle::clean_path;
+
 use crate::report::location::{Located, SourceLocation};
 use crate::report::original::ProblemKind;
 use crate::report::problem::{Problem, Report, Severity};
@@ -27,7 +28,7 @@ impl Sink {
 
     /// A path of the files, made absolute.
     pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
-        clean(&self.current_dir.join(path))
+        clean_path(&self.current_dir.join(path))
     }
 
     pub(crate) fn error(&self, place: &SourceLocation, message: impl Into<String>) {

@@ -8,7 +8,7 @@ use crate::blocks::driver::STEP_TIMEOUTS;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::dump_body::Body;
-use crate::keys::{Keyed, Keys, names, read_keys};
+use crate::keys::{Keyed, Keys, Written, names, read_keys};
 use crate::report::location::{Located, SourceLocation};
 
 const INSTANCES: RangeInclusive<u32> = 1..=1_000_000;
@@ -29,8 +29,7 @@ const MAX_SHRINK: &str = "max_shrink";
 pub(crate) struct FileKeys {
     pub(crate) settings: FileSettings,
     pub(crate) definition: FileDefinition,
-    /// The keys that are written, with the places of their values.
-    pub(crate) places: Vec<(&'static str, SourceLocation)>,
+    pub(crate) written: Written,
 }
 
 impl Keyed for FileKeys {
@@ -72,7 +71,7 @@ impl Keyed for FileKeys {
 impl FileKeys {
     pub(crate) fn decode(block: &mut Block<'_>) -> Self {
         let mut keys = Self::default();
-        keys.places = read_keys(&mut keys, block);
+        keys.written = read_keys(&mut keys, block);
         keys
     }
 
@@ -81,15 +80,15 @@ impl FileKeys {
         let mut keys = Self {
             settings: task.file_settings.clone(),
             definition: task.definition.file_definition.clone(),
-            places: Vec::new(),
+            written: Written::default(),
         };
         keys.keys(&mut Keys::Dump(body));
     }
 
     /// The keys of the shrink limit that are written.
-    pub(crate) fn of_shrink_limit(&self) -> impl Iterator<Item = &(&'static str, SourceLocation)> {
-        let places = self.places.iter();
-        places.filter(|(name, _)| [MIN_INSTANCES, MAX_SHRINK].contains(name))
+    pub(crate) fn of_shrink_limit(&self) -> impl Iterator<Item = (&'static str, &SourceLocation)> {
+        let written = self.written.iter();
+        written.filter(|(name, _)| [MIN_INSTANCES, MAX_SHRINK].contains(name))
     }
 }
 

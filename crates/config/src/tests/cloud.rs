@@ -1,6 +1,6 @@
 //! Settings of tasks for the driver `terraform-cloud` (`docs/configuration.md#terraform_cloud_workspace`).
 
-use cts_core::{CloudExecution, CloudWorkspace};
+use cts_core::CloudWorkspace;
 
 use super::{Sandbox, assert_each, assert_problem, problems, task_with};
 
@@ -20,42 +20,9 @@ fn workspace(extra: &str) -> (Option<CloudWorkspace>, Vec<String>) {
 }
 
 #[test]
-fn settings_are_read_with_the_driver() {
-    let of_version = |version: Option<&str>| CloudWorkspace {
-        execution: CloudExecution::Remote,
-        terraform_version: version.map(Into::into),
-        auto_upgrade_tf_version: true,
-    };
-    let cases = [
-        ("", None),
-        ("terraform_cloud_workspace { }", None),
-        ("terraform_cloud_workspace { execution_mode = \"\" }", None),
-        (
-            "terraform_cloud_workspace { execution_mode = \"remote\" }",
-            Some(of_version(None)),
-        ),
-        (
-            "terraform_cloud_workspace { terraform_version = \"1.9.8\" auto_upgrade_tf_version = true }",
-            Some(of_version(Some("1.9.8"))),
-        ),
-        (
-            "terraform_cloud_workspace { execution_mode = \"agent\" agent_pool_name = \"p\" auto_upgrade_tf_version = false }",
-            Some(CloudWorkspace {
-                execution: CloudExecution::AgentPoolName("p".into()),
-                terraform_version: None,
-                auto_upgrade_tf_version: false,
-            }),
-        ),
-    ];
-    for (extra, expected) in cases {
-        assert_eq!(workspace(extra), (expected, Vec::new()), "{extra}");
-    }
-    let (found, warnings) = workspace(
+fn the_name_of_a_pool_has_no_effect_beside_its_id() {
+    let (_, warnings) = workspace(
         "terraform_cloud_workspace { execution_mode = \"agent\" agent_pool_name = \"p\" agent_pool_id = \"i\" }",
-    );
-    assert_eq!(
-        found.unwrap().execution,
-        CloudExecution::AgentPoolId("i".into())
     );
     assert_eq!(
         warnings,

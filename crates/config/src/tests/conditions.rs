@@ -1,11 +1,6 @@
 //! `condition` of a task (docs/configuration.md#condition).
 
-use std::collections::BTreeMap;
-
-use cts_core::{
-    BufferPeriod, CatalogServicesCondition, Condition, ConsulKvCondition, KvQuery,
-    ScheduleCondition, TaskSpec,
-};
+use cts_core::{BufferPeriod, Condition, TaskSpec};
 
 use super::{Sandbox, assert_each, assert_problem};
 use crate::Report;
@@ -35,10 +30,6 @@ pub(super) fn loaded(text: &str) -> (TaskSpec, Vec<String>) {
     (loaded.config.tasks.remove(0), warnings)
 }
 
-fn condition(text: &str) -> Condition {
-    loaded(&with(text)).0.definition.condition
-}
-
 #[track_caller]
 pub(super) fn assert_warning(text: &str, line: usize, message: &str) {
     let (_, warnings) = loaded(text);
@@ -49,83 +40,6 @@ pub(super) fn assert_warning(text: &str, line: usize, message: &str) {
         warning.starts_with(&format!("{line}: ")) && warning.contains(message),
         "{warning:?} lacks {message:?}"
     );
-}
-
-#[test]
-fn every_kind_is_read_completely() {
-    assert_eq!(
-        condition(
-            "condition \"catalog-services\" { regexp = \"^w\" datacenter = \"dc\" namespace = \"ns\"
-             node_meta { rack = 7 } use_as_module_input = false }"
-        ),
-        Condition::CatalogServices(CatalogServicesCondition {
-            regexp: "^w".into(),
-            datacenter: "dc".into(),
-            namespace: "ns".into(),
-            node_meta: BTreeMap::from([("rack".into(), "7".into())]),
-            use_as_module_input: false,
-        })
-    );
-    assert_eq!(
-        condition(
-            "condition \"consul-kv\" { path = \"/a\" recurse = 1 datacenter = \"dc\" namespace = \"ns\" }"
-        ),
-        Condition::ConsulKv(ConsulKvCondition {
-            query: KvQuery {
-                path: "/a".into(),
-                recurse: true,
-                datacenter: "dc".into(),
-                namespace: "ns".into(),
-            },
-            use_as_module_input: true,
-        })
-    );
-    assert_eq!(
-        condition("condition \"schedule\" { cron = \"@daily\" }"),
-        Condition::Schedule(ScheduleCondition {
-            cron: "@daily".into()
-        })
-    );
-    let Condition::Services(services) =
-        condition("condition \"services\" { regexp = \"\" filter = \"x\" }")
-    else {
-        panic!("no services");
-    };
-    assert_eq!(
-        (services.query.names.len(), services.query.regexp.as_deref()),
-        (0, Some(""))
-    );
-    let Condition::Services(empty_list) =
-        condition("condition \"services\" { names = [] regexp = \"a\" }")
-    else {
-        panic!("no services");
-    };
-    assert_eq!(empty_list.query.regexp.as_deref(), Some("a"));
-    assert_eq!(services.query.filter, "x");
-    let Condition::Services(services) = condition("condition services { names = \"a\" }") else {
-        panic!("no services");
-    };
-    assert_eq!(services.query.names, ["a"]);
-    assert_eq!(
-        condition("condition \"no-condition\" { }"),
-        Condition::NoCondition
-    );
-}
-
-#[test]
-fn every_condition_and_module_input_can_run() {
-    let cases = [
-        "condition \"services\" {\n regexp = \"a\" }",
-        "condition \"catalog-services\" { regexp = \"a\" }",
-        "condition \"consul-kv\" { path = \"a\" }",
-        "condition \"schedule\" { cron = \"@daily\" }",
-        "condition \"services\" { names = [\"a\"] }\nmodule_input \"consul-kv\" { path = \"a\" }",
-        "condition \"no-condition\" { }\nservices = [\"a\"]",
-        "services = [\"a\"]",
-    ];
-    for content in cases {
-        let _accepted = loaded(&with(content));
-    }
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use super::{Sandbox, config};
 use crate::keys::names;
 use crate::{
-    AuditConfig, CloudWorkspaces, GatewayConfig, GatewayLimits, ListenConfig, OidcConfig,
-    OtlpConfig, SchedulerConfig, SecurityConfig, ServicesConfig, ServicesLimits, ServicesTls,
-    TelemetryConfig, Transport, WorkerConfig, file_only_keys,
+    AuditConfig, ClientTls, CloudWorkspaces, GatewayConfig, GatewayLimits, ListenConfig,
+    OidcConfig, OtlpConfig, SchedulerConfig, SecurityConfig, ServicesConfig, ServicesLimits,
+    ServicesTls, TelemetryConfig, TerraformCloudDriver, Transport, WorkerConfig, file_only_keys,
 };
 
 const DOCUMENTATION: &str = include_str!("../../../../docs/configuration.md");
@@ -29,12 +29,35 @@ fn section(document: &'static str, heading: &str) -> &'static str {
     &rest[..end.unwrap_or(rest.len())]
 }
 
+/// The keys in the tables of a section.
+fn keys_in_tables(section: &str) -> Vec<&str> {
+    let mut keys = Vec::new();
+    for table in section
+        .split("\n\n")
+        .filter(|table| table.starts_with("| key |"))
+    {
+        let cells = table
+            .lines()
+            .skip(2)
+            .map(|line| line.split('|').nth(1).unwrap());
+        let codes = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        keys.extend(codes.flat_map(|code| code.split('.')));
+    }
+    keys
+}
+
 #[test]
-fn every_key_is_in_the_section_of_its_block() {
-    let (consul, driver) = (config("").consul, config("").driver);
-    let registration = consul.service_registration;
-    let check = names(registration.default_check.clone());
-    let registration = [names(registration), check].concat();
+fn the_documentation_has_each_key_in_the_section_of_its_block_and_no_other_key() {
+    let config = config("vault { enabled = true }");
+    let (consul, here) = (config.consul, DOCUMENTATION);
+    let registration = [
+        names(consul.service_registration.clone()),
+        names(consul.service_registration.default_check.clone()),
+    ];
+    let cloud = [
+        names(TerraformCloudDriver::default()),
+        names(CloudWorkspaces::default()),
+    ];
     let services = [
         names(ServicesConfig::default()),
         names(ListenConfig::default()),
@@ -51,37 +74,74 @@ fn every_key_is_in_the_section_of_its_block() {
         names(TelemetryConfig::default()),
         names(OtlpConfig::default()),
     ];
-    let here = DOCUMENTATION;
-    for (document, heading, keys) in [
-        (here, "### `consul.service_registration`", registration),
-        (here, "#### `transport`", names(Transport::default())),
-        (here, "### `driver \"terraform\"`", names(driver)),
+    for (document, heading, keys, without_row) in [
+        (here, "### `consul`", names(consul), &["kv_namespace"][..]),
+        (
+            here,
+            "### `consul.service_registration`",
+            registration.concat(),
+            &[],
+        ),
+        (
+            here,
+            "#### `tls` of `consul` and `vault`",
+            names(ClientTls::default()),
+            &[],
+        ),
+        (here, "#### `transport`", names(Transport::default()), &[]),
+        (
+            here,
+            "### `vault`",
+            names(config.vault.unwrap()),
+            &["enabled"],
+        ),
+        (
+            here,
+            "### `driver \"terraform\"`",
+            names(config.driver),
+            &["backend", "previous_backend"],
+        ),
         (
             here,
             "### `driver \"terraform-cloud\"`",
-            names(CloudWorkspaces::default()),
+            cloud.concat(),
+            &["previous_backend", "workspace_prefix"],
         ),
-        (here, "### `task`", file_only_keys().collect()),
-        (here, "### `services`", services.concat()),
+        (here, "### `services`", services.concat(), &[]),
         (
             here,
             "## TLS between the services",
             names(ServicesTls::default()),
+            &[],
         ),
-        (here, "### `scheduler`", names(SchedulerConfig::default())),
-        (here, "### `worker`", names(WorkerConfig::default())),
-        (here, "### `security`", security.concat()),
-        (ACCESS, "## OIDC", names(OidcConfig::default())),
-        (here, "### `gateway`", names(GatewayConfig::default())),
-        (here, "### Limits", limits.concat()),
-        (TELEMETRY, "## Configuration", telemetry.concat()),
+        (
+            here,
+            "### `scheduler`",
+            names(SchedulerConfig::default()),
+            &[],
+        ),
+        (here, "### `worker`", names(WorkerConfig::default()), &[]),
+        (here, "### `security`", security.concat(), &[]),
+        (ACCESS, "## OIDC", names(OidcConfig::default()), &[]),
+        (here, "### `gateway`", names(GatewayConfig::default()), &[]),
+        (here, "### Limits", limits.concat(), &[]),
+        (TELEMETRY, "## Configuration", telemetry.concat(), &[]),
     ] {
-        assert!(!keys.is_empty(), "{heading}");
-        let codes = section(document, heading).split('`');
-        let named: Vec<&str> = codes.flat_map(|code| code.split('.')).collect();
-        for key in keys {
-            assert!(named.contains(&key), "{heading} {key}");
+        let section = section(document, heading);
+        let codes = section.split('`').flat_map(|code| code.split('.'));
+        let named: Vec<&str> = codes.collect();
+        for key in &keys {
+            assert!(named.contains(key), "{heading} lacks {key}");
         }
+        let own = section.split("\n#").next().unwrap();
+        for key in keys_in_tables(own) {
+            let is_known = keys.contains(&key) || without_row.contains(&key);
+            assert!(is_known, "{heading} has {key}");
+        }
+    }
+    let named: Vec<&str> = section(here, "### `task`").split('`').collect();
+    for key in file_only_keys() {
+        assert!(named.contains(&key), "### `task` lacks {key}");
     }
 }
 

@@ -200,7 +200,7 @@ fn again(sandbox: &Sandbox, config: &Config) -> Config {
 #[test]
 fn a_dump_in_either_language_is_a_configuration_that_says_the_same() {
     let sandbox = Sandbox::new();
-    for text in [LARGE, "port = 1"] {
+    for text in [LARGE, super::security::WHOLE, "port = 1"] {
         let config = sandbox.config(text);
         let second = again(&sandbox, &config);
         assert_eq!(dump_json(&config), dump_json(&second), "{text}");
@@ -311,13 +311,7 @@ fn dump_of_a_minimal_configuration_shows_all_settings() {
 fn json_has_the_shape_of_a_file() {
     let sandbox = Sandbox::new();
     let dumped = dump_json(&sandbox.config(LARGE));
-    assert_eq!(dumped["port"], 9558);
-    assert_eq!(dumped["buffer_period"]["min"], "1500ms");
     assert_eq!(dumped["consul"]["token"], "(hidden)");
-    assert_eq!(
-        dumped["driver"]["terraform"]["backend"]["consul"]["nested"][1]["a"],
-        2
-    );
     assert_eq!(
         dumped["terraform_provider"],
         json!([
@@ -325,16 +319,8 @@ fn json_has_the_shape_of_a_file() {
             { "dns": {} }
         ])
     );
-    let task = &dumped["task"][0];
-    assert_eq!(
-        task["condition"]["services"]["names"],
-        json!(["web", "api"])
-    );
-    assert_eq!(task["variables"]["b"], "[1,{\"x\":true,\"y\":null}]");
-    assert_eq!(
-        dumped["task"][1]["buffer_period"],
-        json!({ "enabled": false })
-    );
+    let variables = &dumped["task"][0]["variables"];
+    assert_eq!(variables["b"], "[1,{\"x\":true,\"y\":null}]");
 }
 
 #[test]

@@ -111,23 +111,6 @@ fn v2_most_blocks() {
     assert_eq!(config.tasks[0].definition.module_inputs.len(), 1);
     assert_eq!(config.tasks[2].definition.module_inputs.len(), 1);
 
-    let backend = &config.driver.backend;
-    assert_eq!(backend.kind, "consul");
-    assert_eq!(
-        Value::Object(backend.arguments.clone()),
-        json!({
-            "address": "consul.lab.example:8501",
-            "path": "lab/cts/terraform",
-            "gzip": false,
-            "scheme": "https",
-            "ca_file": "/etc/cts/consul-ca.pem",
-        })
-    );
-    let variables = config.terraform_environment();
-    let has_token = variables
-        .iter()
-        .any(|(name, _)| name == "CONSUL_HTTP_TOKEN");
-    assert!(has_token, "{variables:?}");
     assert_eq!(config.providers.len(), 3);
     assert_eq!(dumped["log_level"], "DEBUG");
     assert_eq!(dumped["syslog"]["facility"], "LOCAL3");

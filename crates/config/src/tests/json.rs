@@ -179,17 +179,6 @@ fn keys_are_matched_without_regard_to_case_unless_one_matches_exactly() {
 }
 
 #[test]
-fn scalars_are_converted_as_in_hcl() {
-    let text = r#"{"port": "0x10", "id": 7, "consul": {"tls": {"verify": "f"}, "transport": {"dial_timeout": 5}}}"#;
-    let config = json_config(text);
-    assert_eq!((config.port, &*config.id), (16, "7"));
-    assert!(!config.consul.tls.verify);
-    assert_eq!(config.consul.transport.dial_timeout.as_nanos(), 5);
-    assert_eq!(json_config(r#"{"port": true}"#).port, 1);
-    assert_eq!(json_config(r#"{"port": 1e3}"#).port, 1000);
-}
-
-#[test]
 fn a_list_of_one_is_not_its_element() {
     assert_refused(
         r#"{"port": [1]}"#,
@@ -325,18 +314,6 @@ fn provider_blocks_are_objects_of_one_key() {
     assert_eq!(ids(&json_config(text)), ["fw", "fw.b"]);
     let text = r#"{"terraform_provider": {"fw": {"host": "a"}}}"#;
     assert_eq!(ids(&json_config(text)), ["fw"]);
-    assert_refused(
-        r#"{"terraform_provider": [{"a": {}, "b": {}}]}"#,
-        1,
-        35,
-        "unexpected block labels",
-    );
-    assert_refused(
-        r#"{"terraform_provider": [{"a": [{}]}]}"#,
-        1,
-        31,
-        "unexpected block format",
-    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `tls` of the API and `syslog`.
 
 use super::{Sandbox, assert_problem, config, only, problems};
-use crate::{ApiTls, SyslogConfig, SyslogFacility};
+use crate::ApiTls;
 
 /// A sandbox with `cert.pem` and `key.pem`, which belong together, and `other.pem`, another key.
 fn sandbox() -> Sandbox {
@@ -161,58 +161,10 @@ fn one_kind_of_authorities_is_enough() {
 }
 
 #[test]
-fn reports_all_problems_with_tls_at_once() {
-    let found = problems("tls {\n verify_incoming = true\n certs = \"x\"\n}");
-    let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [1, 2, 3], "{found:#?}");
-}
-
-#[test]
-fn syslog_is_on_as_soon_as_it_is_described() {
-    let on = |facility: &str, name: &str| {
-        Some(SyslogConfig {
-            facility: SyslogFacility::from_name(facility).unwrap(),
-            name: name.to_owned(),
-        })
-    };
-    let default = "consul-terraform-sync";
-    let cases = [
-        ("", None),
-        ("syslog { }", None),
-        ("syslog { facility = \"\" name = \"\" }", None),
-        ("syslog { enabled = false facility = \"nonsense\" }", None),
-        ("syslog { enabled = true }", on("LOCAL0", default)),
-        ("syslog { facility = \"local3\" }", on("LOCAL3", default)),
-        ("syslog { name = \"cts\" }", on("LOCAL0", "cts")),
-        (
-            "syslog { facility = \"AuthPriv\" name = \"x\" }",
-            on("AUTHPRIV", "x"),
-        ),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(config(text).syslog, expected, "{text}");
-    }
-}
-
-#[test]
 fn every_facility_has_its_number() {
-    let numbers = [
-        ("KERN", 0),
-        ("USER", 1),
-        ("MAIL", 2),
-        ("DAEMON", 3),
-        ("AUTH", 4),
-        ("SYSLOG", 5),
-        ("LPR", 6),
-        ("NEWS", 7),
-        ("UUCP", 8),
-        ("CRON", 9),
-        ("AUTHPRIV", 10),
-        ("FTP", 11),
-        ("LOCAL0", 16),
-        ("LOCAL7", 23),
-    ];
-    for (name, code) in numbers {
+    let names = "KERN USER MAIL DAEMON AUTH SYSLOG LPR NEWS UUCP CRON AUTHPRIV FTP \
+                 LOCAL0 LOCAL1 LOCAL2 LOCAL3 LOCAL4 LOCAL5 LOCAL6 LOCAL7";
+    for (name, code) in names.split(' ').zip((0..12).chain(16..24)) {
         let syslog = config(&format!("syslog {{ facility = \"{name}\" }}")).syslog;
         let facility = syslog.unwrap().facility;
         assert_eq!((facility.name(), facility.code()), (name, code));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Sandbox;
+use super::{Sandbox, assert_problem, task_with};
 
 /// A sandbox with everything that the configurations name.
 fn sandbox() -> Sandbox {
@@ -147,62 +147,6 @@ fn published_configurations_are_accepted_with_their_meaning() {
 }
 
 #[test]
-fn each_mistake_is_found_where_it_stands() {
-    for (text, line, words) in [
-        (
-            "provider \"panos\" {}\n",
-            1,
-            "it was removed in 0.1: use `terraform_provider`",
-        ),
-        (
-            "driver \"terraform\" {\n  working_dir = \"x\"\n}",
-            2,
-            "use `working_dir` at the top level",
-        ),
-        (
-            "consul {\n  address = \"http://proxy/consul\"\n}\ntask {\n  name = \"t\"\n  module = \"./m\"\n  \
-             condition \"services\" { names = [\"web\"] }\n}",
-            1,
-            "Terraform takes the path of an address for a part of its host",
-        ),
-        (
-            "driver \"terraform-cloud\" {\n  organization = \"acme\"\n  workspace {}\n}",
-            3,
-            "did you mean `workspaces`?",
-        ),
-        (
-            "service {\n  name = \"a\"\n}\nservice {\n  name = \"a\"\n}\n",
-            4,
-            "unique service IDs are required",
-        ),
-        (
-            "task {\n  name = \"t\"\n  source = \"m\"\n  services = [\"web\"]\n}",
-            3,
-            "./m",
-        ),
-        (
-            "task {\n  name = \"t\"\n  module = \"./m\"\n  services = [\"web\"]\n  variable_files = [\"none.tfvars\"]\n}",
-            5,
-            "none.tfvars",
-        ),
-        (
-            "terraform_provider \"zpa\" {\n  id     = \"{{ with secret \\\"k/z\\\" }}{{ . }}{{ end }}\"\n  secret = \"s3cr3t\"\n}\n",
-            2,
-            "Vault is not configured",
-        ),
-    ] {
-        let sandbox = sandbox();
-        sandbox.write("a.hcl", text);
-        let report = sandbox.refused_files(&["a.hcl"]);
-        let shown = report.render();
-        assert!(shown.contains(words), "{text}\n{shown}");
-        assert!(!shown.contains("s3cr3t"), "{text}\n{shown}");
-        let lines: Vec<_> = report.problems().iter().map(crate::Problem::line).collect();
-        assert!(lines.contains(&Some(line)), "{text}\n{lines:?}\n{shown}");
-    }
-}
-
-#[test]
 fn a_text_that_looks_like_a_list_is_warned_about_at_its_line() {
     for (text, line) in [
         (
@@ -235,9 +179,15 @@ fn a_text_that_looks_like_a_list_is_warned_about_at_its_line() {
 }
 
 #[test]
-fn a_watcher_behind_a_path_needs_no_backend() {
-    loaded("consul { address = \"http://proxy/consul\" }\nservices { plaintext = true }");
-    loaded(
-        "consul { address = \"http://proxy/consul\" }\ndriver \"terraform\" { backend \"local\" {} }",
+fn a_path_of_consul_is_refused_where_states_are_in_it() {
+    let consul = "consul {\n  address = \"http://proxy/consul\"\n}\n";
+    assert_problem(
+        &format!("{consul}{}", task_with("")),
+        1,
+        "Terraform takes the path of an address for a part of its host",
     );
+    loaded(&format!("{consul}services {{ plaintext = true }}"));
+    loaded(&format!(
+        "{consul}driver \"terraform\" {{ backend \"local\" {{}} }}"
+    ));
 }

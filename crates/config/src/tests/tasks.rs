@@ -1,135 +1,18 @@
 //! `task`, its condition and variables (docs/configuration.md#task, #condition).
 
 use std::path::Path;
-use std::time::Duration;
 
-use cts_core::{
-    BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ServicesQuery,
-    ShrinkLimit, TaskTimeouts,
-};
+use cts_core::MaxShrink;
 
-use super::{Sandbox, assert_each, assert_problem, config, problems, task, task_with};
-
-#[test]
-fn a_full_task_is_read() {
-    let sandbox = Sandbox::new();
-    let text = r#"task {
-      name = "allow_edge" description = "open" enabled = false
-      module = "acme/allow/fw" version = "1.2.0"
-      providers = ["fw.north", "dns"]
-      condition "services" {
-        names = ["b", "a"] datacenter = "lab" namespace = "ns"
-        filter = "\"public\" in Service.Tags"
-        cts_user_defined_meta { zone = "dmz" level = 3 }
-        use_as_module_input = false
-      }
-      working_dir = "w"
-      buffer_period { min = "2s" }
-      skip_unchanged = false retry_failed = false
-      init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
-      min_instances = 2 max_shrink = "50%" concurrency_group = "fw.north" plan = "saved"
-      outputs = ["address", "to-ken"]
-      on_delete = "destroy"
-    }"#;
-    let task = sandbox.config(text).tasks.remove(0);
-    let definition = &task.definition;
-    assert_eq!(definition.name.as_str(), "allow_edge");
-    assert_eq!(definition.description, "open");
-    assert_eq!(definition.module, "acme/allow/fw");
-    assert_eq!(definition.module_source, "acme/allow/fw");
-    assert_eq!(definition.module_digest, None);
-    assert_eq!(definition.version, "1.2.0");
-    assert_eq!(definition.working_dir, sandbox.path().join("w"));
-    let meta = [("level", "3"), ("zone", "dmz")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-    assert_eq!(
-        definition.condition,
-        Condition::Services(ServicesCondition {
-            query: ServicesQuery {
-                regexp: None,
-                declared: std::collections::BTreeMap::default(),
-                names: vec!["b".into(), "a".into()],
-                datacenter: "lab".into(),
-                namespace: "ns".into(),
-                filter: "\"public\" in Service.Tags".into(),
-                cts_user_defined_meta: meta.into(),
-            },
-            use_as_module_input: false,
-        })
-    );
-    assert!(
-        !task.enabled && !task.file_settings.skip_unchanged && !task.file_settings.retry_failed
-    );
-    assert_eq!(
-        task.file_settings.timeouts,
-        TaskTimeouts {
-            init: Some(Duration::from_mins(1)),
-            plan: Some(Duration::from_secs(90)),
-            apply: Some(Duration::from_hours(48)),
-        }
-    );
-    assert_eq!(
-        task.file_settings.guard,
-        ShrinkLimit {
-            min_instances: Some(2),
-            max_shrink: Some(MaxShrink::Percent(50)),
-        }
-    );
-    assert_eq!(
-        task.file_settings.concurrency_group.as_deref(),
-        Some("fw.north")
-    );
-    assert_eq!(definition.file_definition.plan, PlanMode::Saved);
-    assert_eq!(definition.outputs, ["address", "to-ken"]);
-    assert_eq!(task.on_delete, OnDelete::Destroy);
-    let min = Some(Duration::from_secs(2));
-    assert_eq!(
-        task.buffer_setting,
-        Some(BufferSetting {
-            enabled: None,
-            min,
-            max: None
-        })
-    );
-    assert_eq!(task.buffer_period.max, Duration::from_secs(8));
-}
-
-#[test]
-fn unset_task_settings_have_defaults() {
-    let sandbox = Sandbox::new();
-    let task = task(&sandbox, "on_delete = \"retain\"");
-    assert!(task.enabled && task.file_settings.skip_unchanged && task.file_settings.retry_failed);
-    assert!(task.file_settings.timeouts.is_empty() && task.file_settings.guard.is_empty());
-    assert_eq!(task.definition.file_definition.plan, PlanMode::Direct);
-    assert_eq!(task.buffer_setting, None);
-    assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
-    assert_eq!(task.definition.working_dir, Path::new("t"));
-    assert!(task.definition.variables.is_empty());
-    assert_eq!(task.on_delete, OnDelete::Retain);
-}
+use super::{Sandbox, assert_each, assert_problem, config, problems, task_with};
 
 #[test]
 fn the_directory_of_a_task_depends_on_no_global_one() {
-    let sandbox = Sandbox::new();
-    let directory = |top: &str, extra: &str| {
-        let text = format!("{top}\n{}", task_with(extra));
-        let task = sandbox.config(&text).tasks.remove(0);
-        task.definition.working_dir
-    };
     for top in ["", "working_dir = \"/w\"", "worker { working_dir = \"w\" }"] {
-        assert_eq!(directory(top, ""), Path::new("t"), "{top}");
+        let config = config(&format!("{top}\n{}", task_with("")));
         assert_eq!(
-            directory(top, "working_dir = \"\""),
+            config.tasks[0].definition.working_dir,
             Path::new("t"),
-            "{top}"
-        );
-        assert_eq!(
-            directory(top, "working_dir = \"./own/../d\""),
-            sandbox.path().join("d"),
-            "{top}"
-        );
-        assert_eq!(
-            directory(top, "working_dir = \"/d\""),
-            Path::new("/d"),
             "{top}"
         );
     }
@@ -230,60 +113,6 @@ fn names_are_identifiers_of_any_script() {
         task_with("").replace("\"t\"", "\"T\"")
     );
     assert_eq!(config(&two).tasks.len(), 2);
-}
-
-#[test]
-fn a_buffer_period_follows_the_global_one() {
-    let seconds = |min, max| cts_core::BufferPeriod {
-        enabled: true,
-        min: Duration::from_secs(min),
-        max: Duration::from_secs(max),
-    };
-    let off = cts_core::BufferPeriod::DISABLED;
-    let cases = [
-        ("", seconds(10, 100), off),
-        ("buffer_period { }", seconds(10, 100), off),
-        (
-            "buffer_period { enabled = true }",
-            seconds(10, 40),
-            seconds(5, 20),
-        ),
-        (
-            "buffer_period { min = \"7s\" }",
-            seconds(7, 28),
-            seconds(7, 28),
-        ),
-        (
-            "buffer_period { max = \"3s\" }",
-            seconds(10, 10),
-            seconds(5, 5),
-        ),
-        (
-            "buffer_period { min = \"7s\" max = \"3s\" }",
-            seconds(7, 7),
-            seconds(7, 7),
-        ),
-        (
-            "buffer_period { min = \"0s\" }",
-            seconds(0, 0),
-            seconds(0, 0),
-        ),
-        ("buffer_period { enabled = false }", off, off),
-        ("buffer_period { enabled = false min = \"-1s\" }", off, off),
-    ];
-    let sandbox = Sandbox::new();
-    for (block, under_enabled, under_disabled) in cases {
-        for (global, expected) in [
-            ("min = \"10s\" max = \"100s\"", under_enabled),
-            ("enabled = false", under_disabled),
-        ] {
-            let text = format!("buffer_period {{ {global} }}\n{}", task_with(block));
-            let task = sandbox.config(&text).tasks.remove(0);
-            assert_eq!(task.buffer_period, expected, "{block} {global}");
-            let is_written = !["", "buffer_period { }"].contains(&block);
-            assert_eq!(task.buffer_setting.is_some(), is_written, "{block}");
-        }
-    }
 }
 
 #[test]

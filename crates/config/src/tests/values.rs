@@ -1,96 +1,48 @@
 //! Top level and `consul` (docs/configuration.md#top-level, docs/configuration.md#consul).
 
-use std::time::Duration;
-
-use cts_core::{BufferPeriod, LogLevel};
+use cts_core::BufferPeriod;
 
 use super::{Sandbox, assert_one, assert_problem, assert_problems, config};
-use crate::{Config, WorkerConfig};
 
 #[test]
-fn log_levels_are_read_in_any_case() {
-    for (text, level) in [
-        ("trace", LogLevel::Trace),
-        ("Debug", LogLevel::Debug),
-        ("WARN", LogLevel::Warn),
-        ("err", LogLevel::Error),
-    ] {
-        assert_eq!(config(&format!("log_level = \"{text}\"")).log_level, level);
-    }
-    for bad in ["", "ERROR", " INFO"] {
-        let expected = "`log_level` must be one of TRACE, DEBUG, INFO, WARN, ERR";
-        assert_problem(&format!("log_level = \"{bad}\""), 1, expected);
-    }
-}
-
-#[test]
-fn the_port_is_a_port() {
-    assert_eq!(config("port = \"0x10\"").port, 16);
+fn wrong_values_are_refused() {
     let cases = r#"
+        log_level = "" #~ `log_level` must be one of TRACE, DEBUG, INFO, WARN, ERR
+        log_level = "ERROR" #~ `log_level` must be one of TRACE, DEBUG, INFO, WARN, ERR
+        log_level = " INFO" #~ `log_level` must be one of TRACE, DEBUG, INFO, WARN, ERR
         port = 65536 #~ between 0 and 65535
         port = -1 #~ between 0 and 65535
         port = "http" #~ `port` must be a whole number, not "http"
+        client_type { } #~ `client_type` must be text, not a block
+        buffer_period { min = "-1s" } #~ cannot be negative
+        consul { retry = "x" } #~ unknown key `retry` in `consul`
+        consul { namespace = "x" } #~ unknown key `namespace` in `consul`
+        consul { datacenter = "x" } #~ unknown key `datacenter` in `consul`
+        consul { partition = "x" } #~ unknown key `partition` in `consul`
+        consul { transport { dial_timeout = "-1s" } } #~ cannot be negative
+        worker { slots = 0 } #~ `worker.slots` must be between 1 and 1024
+        worker { slots = -1 } #~ `worker.slots` must be between 1 and 1024
+        worker { slots = 1025 } #~ `worker.slots` must be between 1 and 1024
+        worker { slots = "many" } #~ `worker.slots` must be a whole number
     "#;
     assert_problems(cases);
-}
-
-#[test]
-fn an_empty_id_is_kept() {
-    assert_eq!(config("id = \"\"").id, "");
-    assert_eq!(config("client_type = \"x\"").id, "cts-host");
     assert!(Sandbox::new().warnings("client_type = \"x\"").is_empty());
-    assert_problem(
-        "client_type { }",
-        1,
-        "`client_type` must be text, not a block",
-    );
-}
-
-#[test]
-fn the_working_directory_is_made_absolute() {
-    let sandbox = Sandbox::new();
-    let text = "working_dir = \"../x/./y\"";
-    let parent = sandbox.path().parent().unwrap();
-    assert_eq!(sandbox.config(text).working_dir, parent.join("x/y"));
     assert_eq!(
-        config("working_dir = \"/a\"").working_dir.to_str(),
-        Some("/a")
-    );
-}
-
-#[test]
-fn buffer_periods_are_resolved_by_the_core() {
-    let seconds = |min, max| BufferPeriod {
-        enabled: true,
-        min: Duration::from_secs(min),
-        max: Duration::from_secs(max),
-    };
-    let cases = [
-        ("", seconds(5, 20)),
-        ("enabled = true", seconds(5, 20)),
-        ("min = \"10s\"", seconds(10, 20)),
-        ("min = \"30s\"", seconds(30, 30)),
-        ("max = \"3s\"", seconds(5, 5)),
-        ("min = \"10s\" max = \"60s\"", seconds(10, 60)),
-        ("enabled = false", BufferPeriod::DISABLED),
-        (
-            "enabled = false min = \"1s\" max = \"2s\"",
-            BufferPeriod::DISABLED,
-        ),
-        ("enabled = false min = \"-1s\"", BufferPeriod::DISABLED),
-    ];
-    for (text, expected) in cases {
-        let config = config(&format!("buffer_period {{ {text} }}"));
-        assert_eq!(config.buffer_period, expected, "{text}");
-    }
-    assert_problem("buffer_period { min = \"-1s\" }", 1, "cannot be negative");
-    let negative = "buffer_period { min = \"7s\" max = \"-1s\" }";
-    assert_eq!(
-        Sandbox::new().warnings(negative),
+        Sandbox::new().warnings("buffer_period { min = \"7s\" max = \"-1s\" }"),
         ["`max` of the `buffer_period` is negative, so `min` counts in its place"]
     );
-    let period = config(negative).buffer_period;
-    assert_eq!((period.min, period.max), (period.min, period.min));
+}
+
+#[test]
+fn an_address_or_tls_switches_on_encryption() {
+    for (text, expected) in [
+        ("tls { verify = true }", true),
+        ("address = \"https://c:1\"", true),
+        ("address = \"http://c:1\"", false),
+    ] {
+        let config = config(&format!("consul {{ {text} }}"));
+        assert_eq!(config.consul.https, expected, "{text}");
+    }
 }
 
 #[test]
@@ -105,51 +57,11 @@ fn buffering_that_one_file_switches_off_stays_off() {
 }
 
 #[test]
-fn parts_of_consul_are_switched_on_by_values_in_the_files() {
-    type Switch = fn(&Config) -> bool;
-    let tls = |config: &Config| config.consul.tls.enabled;
-    let https = |config: &Config| config.consul.https;
-    let auth = |config: &Config| config.consul.auth.is_some();
-    let cases: [(&str, Switch, bool); 15] = [
-        ("tls { ca_cert = \"x\" }", tls, true),
-        ("tls { key = \"x\" }", tls, true),
-        ("tls { server_name = \"x\" }", tls, true),
-        ("tls { verify = false }", tls, true),
-        ("tls { verify = true }", tls, true),
-        ("tls { enabled = true }", tls, true),
-        ("tls { }", tls, false),
-        ("tls { ca_cert = \"\" }", tls, false),
-        ("tls { ca_cert = \"x\" enabled = false }", tls, false),
-        ("tls { verify = true }", https, true),
-        ("address = \"https://c:1\"", https, true),
-        ("address = \"http://c:1\"", https, false),
-        ("auth { username = \"u\" }", auth, true),
-        ("auth { }", auth, false),
-        ("auth { enabled = false password = \"p\" }", auth, false),
-    ];
-    for (text, is_on, expected) in cases {
-        let config = config(&format!("consul {{ {text} }}"));
-        assert_eq!(is_on(&config), expected, "{text}");
-    }
-}
-
-#[test]
 fn a_namespace_for_keys_has_no_effect() {
     let warnings = |text: &str| Sandbox::new().warnings(&format!("consul {{ {text} }}"));
     let found = warnings("kv_namespace = \"ns\"");
     assert_one(&found, "`consul.kv_namespace` has no effect");
     assert!(warnings("kv_namespace = \"\"").is_empty());
-}
-
-#[test]
-fn consul_knows_no_other_keys() {
-    for key in ["retry", "namespace", "datacenter", "partition"] {
-        assert_problem(
-            &format!("consul {{\n {key} = \"x\" }}"),
-            2,
-            &format!("unknown key `{key}` in `consul`"),
-        );
-    }
 }
 
 #[test]
@@ -169,20 +81,6 @@ fn licenses_are_read_and_of_no_use() {
           pth = "x" } #~ unknown key `pth` in `license`
 
         license { auto_retrieval { enabled = "yes" } } #~ `license.auto_retrieval.enabled` must be true or false
-    "#;
-    assert_problems(cases);
-}
-
-#[test]
-fn transport_values_are_typed() {
-    let text = "consul { transport { dial_timeout = \"1m\" idle_conn_timeout = 5 max_idle_conns = \"7\" disable_keep_alives = 1 } }";
-    let transport = config(text).consul.transport;
-    assert_eq!(transport.dial_timeout, Duration::from_mins(1));
-    assert_eq!(transport.idle_conn_timeout, Duration::from_nanos(5));
-    assert_eq!(transport.max_idle_conns, 7);
-    assert!(transport.disable_keep_alives);
-    let cases = r#"
-        consul { transport { dial_timeout = "-1s" } } #~ cannot be negative
     "#;
     assert_problems(cases);
 }
@@ -311,17 +209,5 @@ fn the_address_of_the_check_is_a_url() {
         ("http://h/%4", format!("{unreadable}invalid URL escape")),
     ] {
         assert_problem(&check(written), 1, &message);
-    }
-}
-
-#[test]
-fn the_worker_block_says_how_many_runs_go_on_at_a_time() {
-    assert_eq!(config("worker { }").worker, WorkerConfig::default());
-    let three = config("worker { slots = 3 }").worker.slots;
-    assert_eq!(three.map(std::num::NonZero::get), Some(3));
-    for wrong in ["0", "-1", "1025", "\"many\""] {
-        let text = format!("worker {{ slots = {wrong} }}");
-        let report = Sandbox::new().refused(&text);
-        assert_eq!(report.problems().len(), 1, "{wrong}");
     }
 }

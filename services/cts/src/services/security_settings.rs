@@ -31,7 +31,7 @@ pub(crate) fn browsers(security: &SecurityConfig) -> Browsers {
 
 /// The issuers whose tokens are accepted. Reads the files with their authorities.
 pub(crate) fn issuers(config: &Config) -> Result<Issuers, Failure> {
-    let settings = config.security.issuers.iter().map(issuer).collect();
+    let settings = config.security.oidc.iter().map(issuer).collect();
     Issuers::new(settings).map_err(Failure::Issuers)
 }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use cts_core::EngineKind;
 use http::Uri;
 
-use crate::blocks::driver::version::{ExactVersion, dotted};
 use crate::decode::block::Block;
+use crate::dump_values::path;
+use crate::keys::{Keys, unless_empty};
 use crate::report::location::Located;
 
 /// Where releases of the engine come from.
@@ -31,28 +32,19 @@ pub(crate) fn decode_engine(
     })
 }
 
-/// Reads `version`. A version that is newer than what cts is tested with is a warning.
-pub(crate) fn decode_version(
-    block: &mut Block<'_>,
-    name: &'static str,
-    engine: EngineKind,
-) -> Option<Located<ExactVersion>> {
-    let (written, sink) = (block.filled_text(name)?, block.sink());
-    let version = sink.checked(written, |text| ExactVersion::read(&text, engine))?;
-    if !version.value.is_tested(engine) {
-        let message = format!(
-            "cts is not tested with {} {}, which is newer than {}",
-            engine.title(),
-            version.value,
-            dotted(&engine.newest_tested()),
-        );
-        sink.warning(&version.place, message);
+impl Keys<'_, '_> {
+    pub(super) fn releases(&mut self, _name: &'static str, releases: &mut ReleaseSource) {
+        let url = &mut releases.url;
+        self.optional("releases_url", url, decode_url, String::clone)
+            .or_note("the site of the vendor");
+        self.key("release_keys", &mut releases.keys, decode_keys, |keys| {
+            unless_empty(keys, |key| path(key))
+        });
     }
-    Some(version)
 }
 
 /// Reads `releases_url`.
-pub(crate) fn decode_url(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+fn decode_url(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
     let url = block.filled_text(name)?;
     if let Some(reason) = unusable(&url.value) {
         let message = format!("`releases_url` {reason}");
@@ -62,10 +54,7 @@ pub(crate) fn decode_url(block: &mut Block<'_>, name: &'static str) -> Option<Lo
 }
 
 /// Reads `release_keys`, the paths of the keys. The keys are read where something is installed.
-pub(crate) fn decode_keys(
-    block: &mut Block<'_>,
-    name: &'static str,
-) -> Option<Located<Vec<PathBuf>>> {
+fn decode_keys(block: &mut Block<'_>, name: &'static str) -> Option<Located<Vec<PathBuf>>> {
     let paths = block.list(name)?;
     Some(paths.map(|paths| {
         let paths = paths.into_iter().filter(|path| !path.value.is_empty());

@@ -1,7 +1,6 @@
 //! `security.oidc`: issuers whose tokens are accepted (docs/access.md#oidc).
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,63 +9,49 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::decode::block::{Block, filled_text};
-use crate::keys::{Keyed, Keys, read};
+use crate::keys::{Keys, dumped, read};
 use crate::report::location::Located;
+use crate::settings::settings;
 
-const SKEW_LIMITS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(10);
-
-/// An issuer of tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OidcConfig {
-    /// `issuer`: its URL, as in its tokens.
-    pub issuer: String,
-    /// `audience`: a token must be for one of these.
-    pub audience: Vec<String>,
-    /// `name_claim` that names the user; `sub` by default.
-    pub name_claim: String,
-    /// `role_claim`: a text or a list of texts, or a path with dots to it; `roles` by default.
-    pub role_claim: String,
-    /// `roles`: values of that claim, and the role that each gives.
-    pub roles: BTreeMap<String, Role>,
-    /// `clock_skew` that is allowed; a minute by default.
-    pub clock_skew: Duration,
-    /// `ca_cert`, absolute: authorities of the issuer's certificate; `None` for those of the system.
-    pub ca_cert: Option<PathBuf>,
+settings! {
+    /// An issuer of tokens.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct OidcConfig {
+        /// `issuer`: its URL, as in its tokens.
+        pub issuer: String = String::new() => text_of(decode_issuer),
+        /// `audience`: a token must be for one of these.
+        pub audience: Vec<String> = Vec::new()
+            => key(decode_audience, |names| Some(names.clone())),
+        /// `name_claim` that names the user; `sub` by default.
+        pub name_claim: String = "sub".to_owned() => text_of(filled_text),
+        /// `role_claim`: a text or a list of texts, or a path with dots to it; `roles` by default.
+        pub role_claim: String = "roles".to_owned() => text_of(filled_text),
+        /// `roles`: values of that claim, and the role that each gives.
+        pub roles: BTreeMap<String, Role> = BTreeMap::new()
+            => key(decode_roles, |roles| Some(dumped_roles(roles))),
+        /// `clock_skew` that is allowed; a minute by default.
+        pub clock_skew: Duration = Duration::from_mins(1)
+            => duration(&(Duration::ZERO..=Duration::from_mins(10))),
+        /// `ca_cert`, absolute: authorities of the issuer's certificate; `None` for those of the system.
+        pub ca_cert: Option<PathBuf> = None => path,
+    }
 }
 
-impl Default for OidcConfig {
-    fn default() -> Self {
-        Self {
-            issuer: String::new(),
-            audience: Vec::new(),
-            name_claim: "sub".to_owned(),
-            role_claim: "roles".to_owned(),
-            roles: BTreeMap::new(),
-            clock_skew: Duration::from_mins(1),
-            ca_cert: None,
+impl Keys<'_, '_> {
+    /// The blocks of all issuers.
+    pub(crate) fn issuers(&mut self, name: &'static str, issuers: &mut Vec<OidcConfig>) {
+        match self {
+            Self::Read { block, .. } => *issuers = decode_issuers(block.repeated(name)),
+            Self::Dump(body) => {
+                for issuer in issuers {
+                    body.repeated(name, None, dumped(issuer));
+                }
+            }
         }
     }
 }
 
-impl Keyed for OidcConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.text_of("issuer", &mut self.issuer, decode_issuer);
-        keys.key("audience", &mut self.audience, decode_audience, |names| {
-            Some(names.clone())
-        });
-        keys.text_of("name_claim", &mut self.name_claim, filled_text);
-        keys.text_of("role_claim", &mut self.role_claim, filled_text);
-        keys.key("roles", &mut self.roles, decode_roles, |roles| {
-            let roles = roles.iter();
-            let roles = roles.map(|(value, role)| (value.clone(), role.as_str().into()));
-            Some(roles.collect::<Map<String, Value>>())
-        });
-        keys.duration("clock_skew", &mut self.clock_skew, &SKEW_LIMITS);
-        keys.path("ca_cert", &mut self.ca_cert);
-    }
-}
-
-pub(crate) fn decode_issuers(blocks: Vec<Block<'_>>) -> Vec<OidcConfig> {
+fn decode_issuers(blocks: Vec<Block<'_>>) -> Vec<OidcConfig> {
     let mut issuers: Vec<OidcConfig> = Vec::new();
     for block in blocks {
         let (sink, place) = (block.sink(), block.place().cloned());
@@ -125,6 +110,12 @@ fn decode_roles(
         Some((value, role.value))
     };
     Some(written?.map(|roles| roles.into_iter().filter_map(read).collect()))
+}
+
+fn dumped_roles(roles: &BTreeMap<String, Role>) -> Map<String, Value> {
+    let roles = roles.iter();
+    let roles = roles.map(|(value, role)| (value.clone(), role.as_str().into()));
+    roles.collect()
 }
 
 /// Keys must not be read over a network in plain text.

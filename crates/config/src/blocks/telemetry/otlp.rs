@@ -1,7 +1,6 @@
 //! `telemetry.otlp`: the collector that a process exports to (docs/telemetry.md#otlp).
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,25 +11,29 @@ use serde_json::Map;
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::keys::{Keyed, Keys};
+use crate::dump_body::Body;
 use crate::report::location::Located;
+use crate::settings::settings;
 
-const INTERVAL_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(1);
-
-/// A collector that speaks OTLP over gRPC.
-#[derive(Debug, Clone)]
-pub struct OtlpConfig {
-    /// `endpoint`: URL of `http` or `https` with a host, and without path or user name.
-    pub endpoint: String,
-    /// `signals`: metrics and traces by default.
-    pub signals: OtlpSignals,
-    /// `interval` between two exports of metrics, from 1 s to 1 h; a minute by default.
-    pub interval: Duration,
-    /// `headers` of each request, in small letters. The values may be secrets.
-    pub headers: BTreeMap<String, SecretString>,
-    /// `ca_cert`, absolute: PEM file of the authorities that may sign the collector's certificate; `None` for the
-    /// authorities of the system.
-    pub ca_cert: Option<PathBuf>,
+settings! {
+    /// A collector that speaks OTLP over gRPC.
+    #[derive(Debug, Clone)]
+    pub struct OtlpConfig {
+        /// `endpoint`: URL of `http` or `https` with a host, and without path or user name.
+        pub endpoint: String = String::new() => text_of(decode_endpoint),
+        /// `signals`: metrics and traces by default.
+        pub signals: OtlpSignals = OtlpSignals::default()
+            => key(decode_signals, |signals| Some(signals.names())),
+        /// `interval` between two exports of metrics, from 1 s to 1 h; a minute by default.
+        pub interval: Duration = Duration::from_mins(1)
+            => duration(&(Duration::from_secs(1)..=Duration::from_hours(1))),
+        /// `headers` of each request, in small letters. The values may be secrets.
+        pub headers: BTreeMap<String, SecretString> = BTreeMap::new()
+            => block_of(decode_headers, dumped_headers),
+        /// `ca_cert`, absolute: PEM file of the authorities that may sign the collector's certificate; `None` for the
+        /// authorities of the system.
+        pub ca_cert: Option<PathBuf> = None => path,
+    }
 }
 
 /// The exported signals.
@@ -54,18 +57,6 @@ impl Default for OtlpSignals {
     }
 }
 
-impl Default for OtlpConfig {
-    fn default() -> Self {
-        Self {
-            endpoint: String::new(),
-            signals: OtlpSignals::default(),
-            interval: Duration::from_mins(1),
-            headers: BTreeMap::new(),
-            ca_cert: None,
-        }
-    }
-}
-
 impl OtlpSignals {
     /// The names of the exported signals, as they are written.
     fn names(self) -> Vec<String> {
@@ -76,22 +67,6 @@ impl OtlpSignals {
         ];
         let named = all.into_iter().filter(|(_name, exported)| *exported);
         named.map(|(name, _exported)| name.to_owned()).collect()
-    }
-}
-
-impl Keyed for OtlpConfig {
-    fn keys(&mut self, keys: &mut Keys<'_, '_>) {
-        keys.text_of("endpoint", &mut self.endpoint, decode_endpoint);
-        keys.key("signals", &mut self.signals, decode_signals, |signals| {
-            Some(signals.names())
-        });
-        keys.duration("interval", &mut self.interval, &INTERVAL_LIMITS);
-        keys.block_of("headers", &mut self.headers, decode_headers, |headers| {
-            let names = headers.keys().cloned();
-            let members = names.map(|name| (name, HIDDEN.into()));
-            (!headers.is_empty()).then(|| members.collect::<Map<_, _>>().into())
-        });
-        keys.path("ca_cert", &mut self.ca_cert);
     }
 }
 
@@ -162,6 +137,13 @@ fn decode_headers(block: &mut Block<'_>, name: &'static str) -> BTreeMap<String,
         headers.insert(header.to_ascii_lowercase(), SecretString::from(value.value));
     }
     headers
+}
+
+/// The names without the values.
+fn dumped_headers(headers: &BTreeMap<String, SecretString>) -> Option<Body> {
+    let names = headers.keys().cloned();
+    let members = names.map(|name| (name, HIDDEN.into()));
+    (!headers.is_empty()).then(|| members.collect::<Map<_, _>>().into())
 }
 
 #[cfg(test)]

@@ -4,6 +4,11 @@ use crate::decode::block::Block;
 use crate::report::original::joined;
 
 impl Block<'_> {
+    /// How messages call the block.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// How messages call something in the block.
     pub(crate) fn path_of(&self, name: &str) -> String {
         joined(&self.name, name)

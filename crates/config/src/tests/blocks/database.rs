@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 
 use crate::{DatabaseConfig, DatabaseUrl};
 
-use super::super::{Sandbox, assert_each, assert_problem, config, only, problems};
+use super::super::{Sandbox, assert_each, assert_problem, config, only};
 
 const URL: &str = "postgres://cts:hunter2@db:5432/cts";
 
@@ -27,32 +27,6 @@ fn file(sandbox: &Sandbox, text: &str) -> PathBuf {
         DatabaseUrl::File(path) => path,
         DatabaseUrl::Text(_) => panic!("the URL is in no file"),
     }
-}
-
-#[test]
-fn a_database_has_a_url_and_defaults() {
-    for url in [URL, "postgresql:///cts?host=/run/pg", "POSTGRES://db"] {
-        let database = config(&format!("database {{ url = \"{url}\" }}"));
-        let database = database.database.unwrap();
-        assert_eq!(text(&database), url);
-        assert_eq!(database.max_connections, 16);
-        assert_eq!(database.ca_cert, None);
-    }
-}
-
-#[test]
-fn a_database_is_read_over_several_files() {
-    let sandbox = Sandbox::new();
-    sandbox.write(
-        "1.hcl",
-        format!("database {{ url = \"{URL}\" max_connections = 3 ca_cert = \"x\" }}"),
-    );
-    sandbox.write("2.hcl", "database {\n ca_cert = \"tls/ca.pem\"\n}");
-    let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
-    let database = config.database.unwrap();
-    assert_eq!(text(&database), URL);
-    assert_eq!(database.max_connections, 3);
-    assert_eq!(database.ca_cert, Some(sandbox.path().join("tls/ca.pem")));
 }
 
 #[test]
@@ -189,11 +163,4 @@ fn the_url_is_shown_by_nothing() {
         let all = format!("{report:?}{}", report.render());
         assert!(!all.contains("hunter2"), "{text}\n{all}");
     }
-}
-
-#[test]
-fn all_faults_of_a_database_are_in_one_report() {
-    let found = problems("database {\n url = \"x\"\n max_connections = 0\n ca = \"x\"\n}");
-    let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [2, 3, 4], "{found:#?}");
 }

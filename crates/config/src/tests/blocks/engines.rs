@@ -1,39 +1,9 @@
 //! The engine of the driver, its version and its releases (docs/configuration.md#driver-terraform).
 
-use cts_core::EngineKind;
-
 use super::super::{Sandbox, assert_each, assert_problem};
-use crate::ReleaseSource;
 
 #[test]
-fn the_engine_and_its_releases_are_read() {
-    let sandbox = Sandbox::new();
-    let driver = |text: &str| {
-        sandbox
-            .config(&format!("driver \"terraform\" {{ {text} }}"))
-            .driver
-    };
-    assert_eq!(driver("").engine, EngineKind::Terraform);
-    assert_eq!(driver("engine = \"\"").engine, EngineKind::Terraform);
-    assert_eq!(
-        driver("engine = \"terraform\"").engine,
-        EngineKind::Terraform
-    );
-    let other = driver(
-        "engine = \"opentofu\" version = \"v1.10.6\" releases_url = \"http://mirror:8080/tofu/\" release_keys = [\"keys/a.asc\", \"/b.asc\"]",
-    );
-    assert_eq!(other.engine, EngineKind::OpenTofu);
-    assert_eq!(other.version.as_deref(), Some("1.10.6"));
-    assert_eq!(
-        other.releases.url.as_deref(),
-        Some("http://mirror:8080/tofu")
-    );
-    let keys = [sandbox.path().join("keys/a.asc"), "/b.asc".into()];
-    assert_eq!(other.releases.keys, keys);
-    assert_eq!(
-        driver("releases_url = \"\"").releases,
-        ReleaseSource::default()
-    );
+fn wrong_engines_and_releases_are_refused() {
     let cases = r#"
         engine = "tofu" #~ must be `terraform` or `opentofu`
         engine = "opentofu" version = "1.5.7" #~ >= 1.6.0

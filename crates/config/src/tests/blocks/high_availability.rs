@@ -3,16 +3,12 @@
 use std::time::Duration;
 
 use super::super::{
-    Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only, problems,
+    Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only,
 };
-use crate::{HaStorage, HighAvailability, OnTakeover};
+use crate::{HaStorage, OnTakeover};
 
 fn cluster(content: &str) -> String {
     format!("high_availability {{ cluster {{ name = \"edge\"\n{content}\n}} }}")
-}
-
-fn block(text: &str) -> HighAvailability {
-    config(text).high_availability.unwrap()
 }
 
 fn consul(parent_path: &str, namespace: Option<&str>) -> HaStorage {
@@ -20,49 +16,6 @@ fn consul(parent_path: &str, namespace: Option<&str>) -> HaStorage {
         parent_path: parent_path.into(),
         namespace: namespace.map(str::to_owned),
     }
-}
-
-#[test]
-fn the_block_of_the_original_is_read() {
-    let text = r#"high_availability {
-      cluster {
-        name = "edge"
-        storage "consul" { parent_path = "cts" namespace = "ops" session_ttl = "30s" }
-      }
-      instance { address = "cts-1.example.net" }
-    }"#;
-    assert_eq!(
-        block(text),
-        HighAvailability {
-            cluster_name: "edge".into(),
-            storage: consul("cts", Some("ops")),
-            session_ttl: Duration::from_secs(30),
-            address: Some("cts-1.example.net".into()),
-        }
-    );
-}
-
-#[test]
-fn settings_other_than_the_name_have_defaults() {
-    let defaults = HighAvailability {
-        cluster_name: "edge".into(),
-        storage: consul("consul-terraform-sync/", None),
-        session_ttl: Duration::from_secs(15),
-        address: None,
-    };
-    assert_eq!(block(&cluster("")), defaults);
-    assert_eq!(block(&cluster("storage \"consul\" { }")), defaults);
-    assert_eq!(
-        block(&cluster("storage consul { namespace = \"\" }")),
-        defaults
-    );
-    assert_eq!(
-        block(&cluster("storage \"Postgres\" { }")),
-        HighAvailability {
-            storage: HaStorage::Postgres,
-            ..defaults
-        }
-    );
 }
 
 #[test]
@@ -124,15 +77,6 @@ fn bad_blocks_are_refused() {
           instance { port = 1 } } #~ unknown key `port` in `high_availability.instance`
     "#;
     assert_problems(cases);
-}
-
-#[test]
-fn all_faults_are_in_one_report() {
-    let found = problems(
-        "high_availability {\n cluster {\n  storage \"x\" { }\n }\n instance { adress = \"a\" }\n}",
-    );
-    let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [2, 3, 5], "{found:#?}");
 }
 
 #[test]

@@ -1,28 +1,10 @@
 //! `security`: who may do what, and what is not safe.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta};
-use cts_core::callers::Role;
 use cts_core::{Condition, TaskDraft, TaskSpec};
 
 use super::super::{Sandbox, assert_each, assert_problem, assert_problems, config, task_with};
-use crate::{AuditConfig, DeclaredTasks, dump, dump_json};
-
-const OIDC: &str = "issuer = \"https://login.example\"
-    audience = [\"cts\"]
-    roles = { ops = \"operate\" }";
-
-#[test]
-fn security_settings_are_off_by_default() {
-    let security = config("port = 1").security;
-    assert!(!security.require_auth && !security.service_roles && !security.strict);
-    assert!(!security.checks_servers() && !security.requires_server_roles());
-    assert_eq!(security.domain, None);
-    assert_eq!(security.module_sources, None);
-    assert!(security.issuers.is_empty());
-    assert_eq!(security.audit, AuditConfig::default());
-}
+use crate::DeclaredTasks;
 
 #[test]
 fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
@@ -39,7 +21,7 @@ fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
 }
 
 /// Every key with a value of its own, and an issuer with the defaults.
-const WHOLE: &str = "security {
+pub(super) const WHOLE: &str = "security {
     key_file = \"/etc/cts/cluster.key\"
     hosts = [\"cts.example\"]
     origins = [\"https://ops.example\"]
@@ -67,44 +49,6 @@ const WHOLE: &str = "security {
   }";
 
 #[test]
-fn issuers_have_audiences_and_roles_and_audit_records_a_place() {
-    let security = config(WHOLE).security;
-    let [issuer, local] = security.issuers.as_slice() else {
-        panic!("{security:?}");
-    };
-    assert_eq!(issuer.audience, ["cts", "https://cts.example"]);
-    assert_eq!(issuer.name_claim, "email");
-    assert_eq!(issuer.role_claim, "realm_access.roles");
-    assert_eq!(issuer.roles["platform"], Role::Admin);
-    assert_eq!(issuer.clock_skew, Duration::from_secs(30));
-    assert!(issuer.ca_cert.as_ref().unwrap().is_absolute());
-    assert_eq!(
-        (local.name_claim.as_str(), local.role_claim.as_str()),
-        ("sub", "roles")
-    );
-    assert_eq!(local.clock_skew, Duration::from_mins(1));
-    assert_eq!(local.ca_cert, None);
-    let audit = security.audit;
-    assert_eq!(audit.kept_for, Duration::from_hours(720));
-    assert_eq!(audit.kept, 5000);
-    assert!(audit.file.unwrap().is_absolute());
-}
-
-#[test]
-fn a_dump_in_either_language_says_the_same() {
-    let sandbox = Sandbox::new();
-    let of_one = format!("security {{\n oidc {{\n{OIDC}\n }}\n}}");
-    for text in ["security { module_sources = [] }", &of_one, WHOLE] {
-        let config = sandbox.config(text);
-        let again = sandbox.config(&dump(&config));
-        assert_eq!(config.security, again.security, "{text}");
-        sandbox.write("b.json", dump_json(&config).to_string());
-        let again = sandbox.load(&["b.json"]).unwrap().config;
-        assert_eq!(config.security, again.security, "{text}");
-    }
-}
-
-#[test]
 fn wrong_issuers_are_refused() {
     let place = |line: &str| {
         format!(
@@ -120,42 +64,19 @@ fn wrong_issuers_are_refused() {
         place,
         assert_problem,
     );
-    let place = |line: &str| format!("security {{\n oidc {{\n  {OIDC}\n  {line}\n }}\n}}");
-    assert_each(
-        "clock_skew = \"11m\" #~ clock_skew
-         unknown = 1 #~ unknown",
-        place,
-        assert_problem,
-    );
-    assert_problem(
-        "security {\n oidc {\n  issuer = \"https://login.example\"\n  audience = [\"cts\"]\n  roles = { ops = \"owner\" }\n }\n}",
-        5,
-        "owner",
-    );
-    for (missing, message) in [
-        (
-            "audience = [\"cts\"]\nroles = { ops = \"operate\" }",
-            "needs `issuer`",
-        ),
-        (
-            "issuer = \"https://login.example\"\nroles = { ops = \"operate\" }",
-            "needs `audience`",
-        ),
-        (
-            "issuer = \"https://login.example\"\naudience = [\"cts\"]",
-            "needs `roles`",
-        ),
-    ] {
-        let report = Sandbox::new().refused(&format!("security {{\n oidc {{\n{missing}\n }}\n}}"));
-        assert!(report.render().contains(message), "{}", report.render());
-    }
-    let twice = format!("security {{\n oidc {{\n{OIDC}\n}}\n oidc {{\n{OIDC}\n}}\n}}");
-    let report = Sandbox::new().refused(&twice);
-    assert!(
-        report.render().contains("more than one `oidc` block"),
-        "{}",
-        report.render()
-    );
+    let place = |text: &str| format!("security {{ {text} }}");
+    let cases = r#"
+        oidc { issuer = "https://i" audience = ["cts"] roles = { ops = "operate" } clock_skew = "11m" } #~ clock_skew
+        oidc { issuer = "https://i" audience = ["cts"] roles = { ops = "operate" } unknown = 1 } #~ unknown
+        oidc { issuer = "https://i" audience = ["cts"] roles = { ops = "owner" } } #~ owner
+        oidc { audience = ["cts"] roles = { ops = "operate" } } #~ needs `issuer`
+        oidc { issuer = "https://i" roles = { ops = "operate" } } #~ needs `audience`
+        oidc { issuer = "https://i" audience = ["cts"] } #~ needs `roles`
+
+        oidc { issuer = "https://i" audience = ["a"] roles = { ops = "operate" } }
+        oidc { issuer = "https://i" audience = ["b"] roles = { ops = "operate" } } #~ more than one `oidc` block
+    "#;
+    assert_each(cases, place, assert_problem);
 }
 
 #[test]

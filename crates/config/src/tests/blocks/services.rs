@@ -1,69 +1,6 @@
 //! `services`, `scheduler`, `worker` and `gateway`.
 
-use std::net::SocketAddr;
-use std::num::NonZeroU32;
-use std::time::Duration;
-
-use super::super::{Sandbox, assert_problem, assert_problems, config, problems};
-use crate::{ForwardedHeader, GatewayMode, OnTakeover, ServicesTls};
-
-#[test]
-fn services_know_each_other() {
-    let sandbox = Sandbox::new();
-    let text = r#"services {
-      schedulers = ["10.0.0.1:8560", "https://scheduler.example.net:8560"]
-      watchers   = "[::1]:8561"
-      plaintext  = true
-      tls {
-        ca_cert = "ca.pem"  cert = "/etc/service.pem"  key = "k/../key.pem"
-        server_name = "cts.internal"  verify_incoming = false
-      }
-    }"#;
-    let services = sandbox.config(text).services;
-    assert_eq!(
-        services.schedulers,
-        ["10.0.0.1:8560", "https://scheduler.example.net:8560"]
-    );
-    assert_eq!(services.watchers, ["[::1]:8561"]);
-    assert!(services.plaintext);
-    assert_eq!(
-        services.tls,
-        Some(ServicesTls {
-            ca_cert: sandbox.path().join("ca.pem"),
-            cert: "/etc/service.pem".into(),
-            key: sandbox.path().join("key.pem"),
-            server_name: Some("cts.internal".into()),
-            verify_incoming: false,
-        })
-    );
-}
-
-#[test]
-fn each_service_listens_where_its_key_names() {
-    let text = "services { listen { scheduler = \"10.0.0.1:8560\" watcher = \"[::]:8561\" worker = \"\" } }";
-    let listen = config(text).services.listen;
-    let shown = |address: Option<SocketAddr>| address.map(|address| address.to_string());
-    assert_eq!(shown(listen.scheduler).as_deref(), Some("10.0.0.1:8560"));
-    assert_eq!(shown(listen.watcher).as_deref(), Some("[::]:8561"));
-    assert_eq!((listen.worker, listen.gateway), (None, None));
-    assert_problems(
-        r#"
-        services { listen { watcher = "8561" } } #~ "8561" in `services.listen.watcher` is no address and port such as "10.0.0.1:8561" or "[::]:8561"
-        services { listen { scheduler = "scheduler.example.net:8560" } } #~ is no address and port such as "10.0.0.1:8560"
-        services { listen { shceduler = "10.0.0.1:8560" } } #~ unknown key `shceduler` in `services.listen`
-        services { listen = "10.0.0.1:8560" } #~ must be a block
-    "#,
-    );
-}
-
-#[test]
-fn clients_show_certificates_unless_told_otherwise() {
-    let text = "services { tls { ca_cert = \"a\" cert = \"b\" key = \"c\" server_name = \"\" } }";
-    let services = config(text).services;
-    let tls = services.tls.unwrap();
-    assert!(tls.verify_incoming && !services.plaintext);
-    assert_eq!(tls.server_name, None);
-}
+use super::super::{Sandbox, assert_problem, assert_problems, problems};
 
 #[test]
 fn every_bad_address_is_found_where_it_stands() {
@@ -116,40 +53,6 @@ fn tls_needs_all_its_files() {
 }
 
 #[test]
-fn the_scheduler_has_a_lease_time_and_a_habit() {
-    let scheduler = config("scheduler { }").scheduler;
-    assert_eq!(scheduler.lease_ttl, Duration::from_secs(30));
-    assert_eq!(scheduler.on_takeover, None);
-    for (text, expected) in [("3s", 3), ("1m30s", 90), ("10m", 600)] {
-        let scheduler = config(&format!("scheduler {{ lease_ttl = \"{text}\" }}")).scheduler;
-        assert_eq!(scheduler.lease_ttl, Duration::from_secs(expected));
-    }
-    assert_eq!(
-        (scheduler.runs_kept, scheduler.runs_kept_for),
-        (500, Duration::from_hours(2160))
-    );
-    let kept = config("scheduler { runs_kept = 5\n runs_kept_for = \"1m\" }").scheduler;
-    assert_eq!(
-        (kept.runs_kept, kept.runs_kept_for),
-        (5, Duration::from_mins(1))
-    );
-    assert_eq!(scheduler.logs_kept, 20 << 30);
-    for (text, expected) in [
-        ("1MiB", 1 << 20),
-        ("5GB", 5_000_000_000),
-        ("1024TiB", 1 << 50),
-    ] {
-        let scheduler = config(&format!("scheduler {{ logs_kept = \"{text}\" }}")).scheduler;
-        assert_eq!(scheduler.logs_kept, expected);
-    }
-    for (text, expected) in [("changed", OnTakeover::Changed), ("all", OnTakeover::All)] {
-        let config = config(&format!("scheduler {{ on_takeover = \"{text}\" }}"));
-        assert_eq!(config.scheduler.on_takeover, Some(expected));
-        assert_eq!(config.on_takeover(), expected);
-    }
-}
-
-#[test]
 fn limits_and_words_are_checked() {
     let cases = r#"
         scheduler { runs_kept = 4 } #~ `scheduler.runs_kept` must be between 5 and 100000, not 4
@@ -177,6 +80,10 @@ fn limits_and_words_are_checked() {
         gateway { limits { streams = 0 } } #~ `gateway.limits.streams` must be between 1 and 1000000
         gateway { limits { request_time = "10ms" } } #~ `gateway.limits.request_time` must be between 1s and 1h
         gateway { limits { answer_size = "1KiB" } } #~ `gateway.limits.answer_size` must be between 1MiB and 4GiB
+        services { listen { watcher = "8561" } } #~ "8561" in `services.listen.watcher` is no address and port such as "10.0.0.1:8561" or "[::]:8561"
+        services { listen { scheduler = "scheduler.example.net:8560" } } #~ is no address and port such as "10.0.0.1:8560"
+        services { listen { shceduler = "10.0.0.1:8560" } } #~ unknown key `shceduler` in `services.listen`
+        services { listen = "10.0.0.1:8560" } #~ must be a block
         services { limits { conections = 7 } } #~ unknown key `conections` in `services.limits`
     "#;
     assert_problems(cases);
@@ -200,85 +107,4 @@ fn remedies_are_suggested() {
         let report = Sandbox::new().refused(text);
         assert_eq!(report.problems()[0].help(), Some(help), "{text}");
     }
-}
-
-#[test]
-fn a_worker_has_a_directory_and_drains() {
-    let sandbox = Sandbox::new();
-    let worker = sandbox
-        .config("worker { working_dir = \"w/./1\" drain_timeout = \"0s\" }")
-        .worker;
-    assert_eq!(worker.working_dir, Some(sandbox.path().join("w/1")));
-    assert_eq!(worker.drain_timeout, Duration::ZERO);
-    let worker = sandbox
-        .config("worker { working_dir = \"\" slots = 1 }")
-        .worker;
-    assert_eq!(worker.working_dir, None);
-    assert_eq!(worker.drain_timeout, Duration::from_mins(10));
-    assert_eq!(worker.environment, None);
-    assert_eq!(worker.go_gc.map(NonZeroU32::get), Some(400));
-    let worker = sandbox.config("worker { go_gc = 0 }").worker;
-    assert_eq!(worker.go_gc, None);
-}
-
-#[test]
-fn a_worker_may_narrow_the_environment_of_terraform() {
-    let names = |text: &str| config(text).worker.environment.unwrap();
-    let text = "worker { environment = [\"PATH\", \"AWS_*\", \"*\"] }";
-    assert_eq!(names(text), ["PATH", "AWS_*", "*"]);
-    assert!(names("worker { environment = [] }").is_empty());
-}
-
-#[test]
-fn clients_have_limits() {
-    let limits = config("").gateway.limits;
-    assert_eq!(
-        (limits.streams.total, limits.streams.per_client),
-        (1024, 256)
-    );
-    let text = "gateway { trusted_proxies = [\"::1\", \"10.0.0.0/8\"]
-        limits { streams = 3 answer_rate = \"2KiB\" } }
-        services { limits { connections_per_client = 4 } }";
-    let config = config(text);
-    let limits = config.gateway.limits;
-    assert_eq!((limits.streams.total, limits.streams.per_client), (3, 256));
-    assert_eq!(limits.answer_rate, 2048);
-    let proxies: Vec<String> = config
-        .gateway
-        .trusted_proxies
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(proxies, ["::1/128", "10.0.0.0/8"]);
-    let connections = config.services.limits.connections;
-    assert_eq!((connections.total, connections.per_client), (4096, 4));
-}
-
-#[test]
-fn a_gateway_has_a_mode_and_one_header_of_proxies_counts() {
-    let gateway = |text: &str| {
-        let gateway = config(&format!("gateway {{ {text} }}")).gateway;
-        (gateway.mode, gateway.forwarded_header)
-    };
-    let usual = (GatewayMode::Transparent, ForwardedHeader::XForwardedFor);
-    let other = (GatewayMode::StrictFollower, ForwardedHeader::Forwarded);
-    for (text, expected) in [
-        ("", usual),
-        (
-            r#"mode = "transparent" forwarded_header = "X-Forwarded-For""#,
-            usual,
-        ),
-        (
-            r#"mode = "strict-follower" forwarded_header = "Forwarded""#,
-            other,
-        ),
-    ] {
-        assert_eq!(gateway(text), expected, "{text}");
-    }
-}
-
-#[test]
-fn worker_configurations_need_no_tasks() {
-    let config = config("services { schedulers = [\"a:1\"] }\nworker { slots = 2 }");
-    assert!(config.tasks.is_empty());
 }

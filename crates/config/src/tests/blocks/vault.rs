@@ -1,34 +1,19 @@
 //! `vault` (docs/configuration.md#vault).
 
-use std::time::Duration;
-
 use secrecy::ExposeSecret;
 
-use super::super::{Sandbox, assert_one, assert_problems, config, problems};
+use super::super::{Sandbox, assert_one, assert_problems, problems};
 use crate::VaultConfig;
-
-fn vault(text: &str) -> VaultConfig {
-    config(&format!("vault {{ {text} }}")).vault.unwrap()
-}
 
 fn token(vault: &VaultConfig) -> Option<&str> {
     Some(vault.token.as_ref()?.expose_secret())
 }
 
 #[test]
-fn vault_is_on_if_it_has_an_address() {
+fn vault_is_on_if_the_environment_has_its_address() {
     let mut sandbox = Sandbox::new();
     let address = |sandbox: &Sandbox, text: &str| Some(sandbox.config(text).vault?.address);
-    for (text, expected) in [
-        ("port = 1", None),
-        ("vault { }", None),
-        ("vault { address = \"\" token = \"x\" }", None),
-        ("vault { address = \"http://v:1\" enabled = false }", None),
-        ("vault { address = \"http://v:1\" }", Some("http://v:1")),
-        ("vault { enabled = true }", Some("https://127.0.0.1:8200")),
-    ] {
-        assert_eq!(address(&sandbox, text).as_deref(), expected, "{text}");
-    }
+    assert_eq!(address(&sandbox, "port = 1"), None);
     sandbox.set("VAULT_ADDR", "http://env:1");
     for (text, expected) in [
         ("port = 1", Some("http://env:1")),
@@ -37,42 +22,6 @@ fn vault_is_on_if_it_has_an_address() {
     ] {
         assert_eq!(address(&sandbox, text).as_deref(), expected, "{text}");
     }
-}
-
-#[test]
-fn unset_settings_have_defaults() {
-    let vault = vault("enabled = true");
-    assert_eq!(vault.namespace, "");
-    assert!(vault.token.is_none() && vault.vault_agent_token_file.is_none());
-    assert!(!vault.renew_token && !vault.unwrap_token);
-    assert!(vault.tls.enabled && vault.tls.verify);
-    assert_eq!(vault.tls.ca_cert, "");
-    assert_eq!(vault.transport.dial_timeout, Duration::from_secs(30));
-    assert_eq!(vault.transport.max_idle_conns_per_host, 100);
-}
-
-#[test]
-fn reads_all_settings() {
-    let vault = vault(
-        "address = \"https://v:1\" namespace = \"net\" token = \"s.x\" unwrap_token = true\n\
-         tls { enabled = false verify = false ca_cert = \"a\" ca_path = \"b\" cert = \"c\" key = \"d\" server_name = \"e\" }\n\
-         transport { dial_timeout = \"1m\" max_idle_conns = 3 }",
-    );
-    assert_eq!(vault.namespace, "net");
-    assert_eq!(token(&vault), Some("s.x"));
-    assert!(vault.renew_token && vault.unwrap_token);
-    assert!(!vault.tls.enabled && !vault.tls.verify);
-    let tls = &vault.tls;
-    let texts = [
-        &tls.ca_cert,
-        &tls.ca_path,
-        &tls.cert,
-        &tls.key,
-        &tls.server_name,
-    ];
-    assert_eq!(texts, ["a", "b", "c", "d", "e"]);
-    assert_eq!(vault.transport.dial_timeout, Duration::from_mins(1));
-    assert_eq!(vault.transport.max_idle_conns, 3);
 }
 
 #[test]
@@ -176,26 +125,4 @@ fn bad_blocks_are_refused() {
     assert_problems(cases);
     let found = problems("vault { token = [\"a\", \"b\"]\n renew_token = { } }");
     assert_eq!(found.len(), 2, "{found:?}");
-}
-
-#[test]
-fn the_block_is_merged_over_files() {
-    let sandbox = Sandbox::new();
-    sandbox.write(
-        "1.hcl",
-        "vault { address = \"http://a\" token = \"x\" tls { ca_cert = \"c\" } }",
-    );
-    sandbox.write(
-        "2.hcl",
-        "vault { address = \"http://b\" tls { verify = false } }",
-    );
-    let vault = sandbox
-        .load(&["1.hcl", "2.hcl"])
-        .unwrap()
-        .config
-        .vault
-        .unwrap();
-    assert_eq!(vault.address, "http://b");
-    assert_eq!(token(&vault), Some("x"));
-    assert_eq!((vault.tls.ca_cert.as_str(), vault.tls.verify), ("c", false));
 }

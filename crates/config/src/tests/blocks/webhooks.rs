@@ -1,7 +1,5 @@
 //! `webhook`, and the names in tasks (docs/configuration.md#webhook).
 
-use std::time::Duration;
-
 use secrecy::ExposeSecret;
 
 use super::super::{Sandbox, assert_each, assert_problem, config, problems, task_with};
@@ -15,26 +13,6 @@ const WHOLE: &str = "webhook \"tickets\" {
   tls { ca_cert = \"/etc/cts/tls/hooks.pem\" }
 }
 webhook \"short\" { url = \"http://hooks\" }";
-
-#[test]
-fn a_block_is_read_with_its_defaults() {
-    let task = task_with("webhooks = [\"short\", \"tickets\"]");
-    let config = config(&format!("{WHOLE}\n{task}"));
-    let [tickets, short] = config.webhooks.as_slice() else {
-        panic!("{:?}", config.webhooks)
-    };
-    assert_eq!(tickets.name, "tickets");
-    assert_eq!(tickets.timeout, Duration::from_secs(5));
-    assert_eq!(tickets.retries, 0);
-    assert_eq!(tickets.tls.ca_cert, "/etc/cts/tls/hooks.pem");
-    assert_eq!(short.url.expose_secret(), "http://hooks");
-    assert!(short.secret.is_none() && short.tls.verify);
-    assert_eq!((short.timeout, short.retries), (Duration::from_secs(10), 3));
-    assert_eq!(
-        config.tasks[0].definition.file_definition.webhooks,
-        ["short", "tickets"]
-    );
-}
 
 #[test]
 fn no_output_shows_what_may_be_secret() {
@@ -112,6 +90,9 @@ fn a_task_names_webhooks_that_are_there() {
         line_of(&beside),
         "no `webhook` block is called \"ticket\"",
     );
+    let there = config(&format!("{known}\n{}", naming("\"tickets\"")));
+    let webhooks = &there.tasks[0].definition.file_definition.webhooks;
+    assert_eq!(*webhooks, ["tickets"]);
     let twice = format!("{known}\n{}", naming("\"tickets\", \"tickets\""));
     assert_problem(
         &twice,

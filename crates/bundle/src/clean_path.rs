@@ -1,9 +1,9 @@
-//! Paths of the files, made absolute.
+//! Paths without `.` and `..`.
 
 use std::path::{Component, Path, PathBuf};
 
 /// Resolves `.` and `..` by the text alone; symbolic links are not followed.
-pub(crate) fn clean(path: &Path) -> PathBuf {
+pub fn clean_path(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for component in path.components() {
         match component {
