@@ -6,7 +6,7 @@ mod engines;
 mod environment;
 mod high_availability;
 mod providers;
-mod security;
+pub(crate) mod security;
 mod services;
 mod telemetry;
 mod terraform_cloud;

@@ -200,7 +200,7 @@ fn again(sandbox: &Sandbox, config: &Config) -> Config {
 #[test]
 fn a_dump_in_either_language_is_a_configuration_that_says_the_same() {
     let sandbox = Sandbox::new();
-    for text in [LARGE, super::security::WHOLE, "port = 1"] {
+    for text in [LARGE, super::blocks::security::WHOLE, "port = 1"] {
         let config = sandbox.config(text);
         let second = again(&sandbox, &config);
         assert_eq!(dump_json(&config), dump_json(&second), "{text}");

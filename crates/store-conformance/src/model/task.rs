@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::{
-    Creation, DeliveryAttempt, Digest, Event, EventId, InstanceCounts, Loss, RunId, TaskName,
-    TaskOrigin, TaskPhase, TaskSpec,
+    Creation, DeliveryAttempt, Digest, EventId, InstanceCounts, Loss, RunId, TaskName, TaskOrigin,
+    TaskPhase, TaskSpec,
 };
-use cts_store::{Refused, StoredTask};
+use cts_store::{Event, Refused, StoredTask};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEvent {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use cts_core::runs::RunStatus;
 use cts_core::{RunId, TaskName, TaskStatus};
-use cts_store::Event;
 
 use super::{INPUTS, Walk};
 use crate::Fixture;

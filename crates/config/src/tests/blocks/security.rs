@@ -21,7 +21,7 @@ fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
 }
 
 /// Every key with a value of its own, and an issuer with the defaults.
-pub(super) const WHOLE: &str = "security {
+pub(crate) const WHOLE: &str = "security {
     key_file = \"/etc/cts/cluster.key\"
     hosts = [\"cts.example\"]
     origins = [\"https://ops.example\"]
