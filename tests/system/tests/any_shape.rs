@@ -2,6 +2,7 @@
 //! store: these tests run once, as one process.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+pub(crate) mod aliases_and_ports;
 mod conditions;
 mod consul_environment;
 mod datacenters;

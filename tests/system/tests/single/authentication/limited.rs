@@ -1,11 +1,14 @@
 //! Tokens that are limited to some tasks (docs/access.md#roles).
 
-use cts_testkit::eventually;
-use cts_tests::{Backend, DEADLINE, Instance, Site, met, task as block};
-use serde_json::Value;
+use cts_testkit::{ConsulAgent, NewerConsul, access_control, eventually};
+use cts_tests::{Backend, DEADLINE, Instance, Site, ids_of, met, recorded_services, task as block};
+use serde_json::{Value, json};
 
 use super::{REQUIRED, ask, cts, token};
+use crate::any_shape::aliases_and_ports;
+use crate::any_shape::providers::provider_environment;
 use crate::api::scene::{Scene, prepare};
+use crate::api::wire::Request;
 
 /// Names that no text contains by chance.
 const NAMES: [&str; 2] = ["falcon", "osprey"];
@@ -137,5 +140,52 @@ async fn a_limited_token_learns_the_problem_of_its_own_module_alone() {
     for said in texts {
         assert!(!said.contains(broken), "{said}");
     }
+    scene.instance.stop().await;
+}
+
+/// A token of Consul that shows one of two services.
+const CONSUL_TOKEN: &str = "0d2a9c54-6d0b-4a5f-8f0e-3c1f7b9e2a61";
+
+#[tokio::test]
+async fn a_limited_token_makes_a_task_with_aliases_and_ports_of_the_services_that_consul_shows() {
+    let agent = ConsulAgent::start_with(access_control()).await;
+    let consul = NewerConsul::start(agent.address(), "1.22.0").await;
+    aliases_and_ports::register(&agent, "web-1").await;
+    agent.register_service("api", "api-1", 2, &[], &[]).await;
+    let rules = "service \"api\" { policy = \"deny\" }";
+    agent.make_token(CONSUL_TOKEN, rules).await;
+    let mut site = Site::new();
+    site.set_environment("CONSUL_HTTP_TOKEN", CONSUL_TOKEN);
+    site.write("modules/edge/main.tf", &aliases_and_ports::module());
+    let driver = site.shared_backend() + provider_environment::REQUIRED;
+    let tasks = format!("{REQUIRED}{}", aliases_and_ports::TASK);
+    site.configure_driver(&consul.address(), &driver, &tasks);
+    let scene = Scene {
+        instance: Instance::start_embedded(&site).await,
+        site,
+        consul: agent,
+    };
+    let team = token(&scene, "team", "admin", &["-tasks=team-*"]).await;
+    let create = async |name: &str| {
+        let task = json!({"task": {
+            "name": name, "module": "./modules/edge",
+            "providers": ["terraform.north", "terraform.south"],
+            "condition": {"services": {"names": ["api", "web"]}},
+        }});
+        let request = Request::new("POST", "/v1/tasks?run=now").json(&task);
+        let request = request.header("Authorization", &format!("Bearer {team}"));
+        scene.send(&request).await
+    };
+    let made = create("team-edge").await;
+    assert_eq!(made.status, 201, "{made}");
+    let state = scene.site.state("team-edge").await.unwrap();
+    aliases_and_ports::assert_ports(&state, "web-1");
+    assert_eq!(ids_of(&recorded_services(&state).unwrap()), ["web-1"]);
+    let refused = create("edge-2").await;
+    assert_eq!(refused.status, 403, "{refused}");
+    let other = ask(&scene, "GET", "/v1/tasks/edge", &team).await;
+    assert_eq!(other.status, 403, "{other}");
+    let inspected = ask(&scene, "PATCH", "/v1/tasks/team-edge?run=inspect", &team).await;
+    assert_eq!(inspected.status, 200, "{inspected}");
     scene.instance.stop().await;
 }
