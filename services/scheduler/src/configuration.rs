@@ -38,6 +38,9 @@ pub(crate) use self::watch::watch;
 /// Time between two polls of the configuration in force.
 const POLL: Duration = Duration::from_secs(1);
 
+/// Longest time between two polls for the configuration in force: its members write it without hints.
+const LONGEST_POLL: Duration = Duration::from_secs(8);
+
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
 const RETRIED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
 
@@ -168,12 +171,12 @@ impl OwnConfiguration {
                 continue;
             };
             if seen.as_ref() == Some(&version) {
-                pause = notifier.poll(POLL);
+                pause = notifier.poll(POLL).min(LONGEST_POLL);
                 continue;
             }
             if let Ok(in_force) = self.store.configuration_in_force().await {
                 seen = Some(version);
-                pause = notifier.poll(POLL);
+                pause = notifier.poll(POLL).min(LONGEST_POLL);
                 if in_force.is_some_and(|in_force| in_force.number != number) {
                     return;
                 }

@@ -34,8 +34,8 @@ const CHANGES_IN_A_PASS: usize = 8;
 const OUTGOING: usize = 8192;
 
 /// Time between two polls for changes that come with hints, in a process that has the store for itself: there hints are
-/// not lost on their way.
-const POLL_ALONE: Duration = Duration::from_secs(8);
+/// not lost on their way, and writes of other processes are noticed (`foreign_writes`).
+const POLL_ALONE: Duration = Duration::from_secs(30);
 
 /// A run has a new status.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use cts_store::{ConfigurationInForce, MemberConfiguration, StoreError};
 use tokio::time::{Instant, sleep};
 
 use super::file_tasks::{FileTasks, State};
-use super::{OwnConfiguration, POLL, list_differences};
+use super::{LONGEST_POLL, OwnConfiguration, POLL, list_differences};
 use crate::notifier::Notifier;
 
 /// Time between two log lines about a condition that lasts.
@@ -43,7 +43,7 @@ pub(crate) async fn watch(files: FileTasks, notifier: &Notifier) {
             } else if seen.is_none() {
                 POLL
             } else {
-                notifier.poll(POLL)
+                notifier.poll(POLL).min(LONGEST_POLL)
             }
         };
         tokio::select! {

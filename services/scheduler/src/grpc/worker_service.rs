@@ -22,8 +22,11 @@ use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
 use crate::notifier::Notifier;
 use crate::status::OrStatus as _;
 
-/// Time between two heartbeats of a worker; longer at a scheduler that has its store for itself.
+/// Time between two heartbeats of a worker.
 const HEARTBEAT: Duration = Duration::from_secs(3);
+
+/// Time between two heartbeats at a scheduler that has its store for itself: two are sent before a worker is lost.
+const LONGEST_HEARTBEAT: Duration = Duration::from_secs(7);
 
 #[derive(Debug)]
 pub(crate) struct WorkerEndpoint {
@@ -180,7 +183,9 @@ impl WorkerService for WorkerEndpoint {
         let key = key.filter(|_| request.wants_cluster_key);
         Ok(Response::new(proto::HeartbeatResponse {
             drain,
-            next: Some(convert::duration_to_wire(self.notifier.poll(HEARTBEAT))),
+            next: Some(convert::duration_to_wire(
+                self.notifier.poll(HEARTBEAT).min(LONGEST_HEARTBEAT),
+            )),
             cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
             remote_requests_per_minute: remote_requests,
             leader_start: leader_start.unwrap_or_default(),

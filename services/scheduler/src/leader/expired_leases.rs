@@ -18,7 +18,7 @@ use crate::term::Term;
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Longest time between two rounds while no run is open.
-const LONGEST_REST: Duration = Duration::from_secs(8);
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 /// Leases taken back by one statement; if more have expired, the next statement follows at once.
 const REAPED_AT_ONCE: usize = 16;

@@ -75,7 +75,10 @@ impl LeaderLoop {
     pub(crate) async fn run(mut self) -> Infallible {
         let explains = self.context.mode == Mode::Daemon;
         let mut watches = WatchSet::new(self.context.watchers.healthy(), self.planner.views());
-        let mut poll_schedule = PollSchedule::begin(Instant::now());
+        let mut poll_schedule = PollSchedule::begin(
+            Instant::now(),
+            self.context.notifier.poll(poll_schedule::LONGEST_POLL),
+        );
         let mut seen = Seen::default();
         let base = self.context.clock.now() - self.started.elapsed();
         let mut journal = Journal::new(

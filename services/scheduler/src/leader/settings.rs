@@ -37,7 +37,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const EVERY_OPEN: Duration = Duration::from_secs(3);
 
 /// Time between two rounds without a notification while no run is open, where all heartbeats reach this process.
-const EVERY_IDLE: Duration = Duration::from_secs(8);
+const EVERY_IDLE: Duration = Duration::from_secs(30);
 
 /// Shortest time between two looks, in which heartbeats gather.
 const GATHER: Duration = Duration::from_millis(20);

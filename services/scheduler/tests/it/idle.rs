@@ -101,7 +101,7 @@ async fn a_scheduler_without_work_polls_its_store_seldom() {
         };
         let answer = idle.setup.workers.clone().heartbeat(request).await.unwrap();
         let next = convert::duration_from_wire(answer.into_inner().next.as_ref());
-        assert_eq!(next, Duration::from_secs(8));
+        assert_eq!(next, Duration::from_secs(7));
     }
     let after = idle.calls();
     for name in POLLS {

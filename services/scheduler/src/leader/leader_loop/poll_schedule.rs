@@ -8,8 +8,8 @@ use tokio::time::Instant;
 /// replica dies between a change and its hint.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Longest time between two polls: a change without a hint is found after this.
-const LONGEST_POLL: Duration = Duration::from_secs(8);
+/// Longest time between two polls with other replicas: a change without a hint is found after this.
+pub(super) const LONGEST_POLL: Duration = Duration::from_secs(8);
 
 /// Shortest time between two polls, in which hints gather.
 const GATHER: Duration = Duration::from_millis(5);
@@ -24,15 +24,17 @@ pub(super) struct PollSchedule {
     /// Hints do not make the next poll earlier than this.
     earliest: Instant,
     pause: Duration,
+    longest: Duration,
 }
 
 impl PollSchedule {
-    /// The first poll is at once.
-    pub(super) fn begin(now: Instant) -> Self {
+    /// The first poll is at once. `longest` is the longest time between two polls.
+    pub(super) fn begin(now: Instant, longest: Duration) -> Self {
         Self {
             next: now,
             earliest: now,
             pause: POLL,
+            longest,
         }
     }
 
@@ -53,7 +55,7 @@ impl PollSchedule {
             self.pause = POLL;
         }
         self.next = now + self.pause.max(took * SHARE);
-        self.pause = (self.pause * 2).min(LONGEST_POLL);
+        self.pause = (self.pause * 2).min(self.longest);
     }
 }
 
@@ -71,7 +73,7 @@ mod tests {
     fn hints_gather_and_without_any_there_is_a_poll_now_and_then() {
         let begun = Instant::now();
         let at = |milliseconds| begun + Duration::from_millis(milliseconds);
-        let mut poll_schedule = PollSchedule::begin(begun);
+        let mut poll_schedule = PollSchedule::begin(begun, LONGEST_POLL);
         assert_eq!(poll_schedule.next(), begun);
         poll_schedule.ended(begun, at(2), Found::Something);
         assert_eq!(poll_schedule.next(), at(1002));
@@ -91,7 +93,7 @@ mod tests {
     #[test]
     fn polls_that_find_nothing_become_rarer() {
         let now = Instant::now();
-        let mut poll_schedule = PollSchedule::begin(now);
+        let mut poll_schedule = PollSchedule::begin(now, LONGEST_POLL);
         let mut pauses = |found, count: usize| {
             let pause = |_| {
                 poll_schedule.ended(now, now, found);
