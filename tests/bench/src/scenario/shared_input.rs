@@ -81,9 +81,8 @@ struct Stored {
 
 async fn stored(database: &mut PgConnection) -> Result<Stored> {
     let (all, largest): (f64, f64) = sqlx::query_as(
-        "SELECT (i.size + c.size + n.size)::FLOAT8, greatest(i.largest, c.largest)::FLOAT8
-         FROM (SELECT coalesce(sum(pg_column_size(t.*)), 0) AS size,
-                      coalesce(max(octet_length(content)), 0) AS largest FROM inputs t) i,
+        "SELECT (i.size + c.size + n.size)::FLOAT8, c.largest::FLOAT8
+         FROM (SELECT coalesce(sum(pg_column_size(t.*)), 0) AS size FROM inputs t) i,
               (SELECT coalesce(sum(pg_column_size(t.*)), 0) AS size,
                       coalesce(max(octet_length(content)), 0) AS largest FROM contents t) c,
               (SELECT coalesce(sum(pg_column_size(t.*)), 0) AS size FROM input_contents t) n",
