@@ -1,4 +1,4 @@
-//! What a worker reports about an attempt, read from Terraform's output.
+//! The report of a worker about an attempt, read from Terraform's output.
 
 use std::fmt;
 use std::time::Duration;

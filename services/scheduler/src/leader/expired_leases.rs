@@ -17,9 +17,6 @@ use crate::term::Term;
 /// Time before a write that the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Longest time between two rounds while no run is open.
-const LONGEST_REST: Duration = Duration::from_secs(30);
-
 /// Leases taken back by one statement; if more have expired, the next statement follows at once.
 const REAPED_AT_ONCE: usize = 16;
 
@@ -79,7 +76,7 @@ impl Leader {
         }
         tokio::select! {
             () = notifier.open_runs.notified() => {}
-            () = sleep(LONGEST_REST.min(*lease / 4)) => {}
+            () = sleep(notifier.poll(RETRY).min(*lease / 4)) => {}
         }
         true
     }

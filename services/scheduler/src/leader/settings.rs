@@ -36,8 +36,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Time between two rounds without a notification while a run is open, where all heartbeats reach this process.
 const EVERY_OPEN: Duration = Duration::from_secs(3);
 
-/// Time between two rounds without a notification while no run is open, where all heartbeats reach this process.
-const EVERY_IDLE: Duration = Duration::from_secs(30);
+/// Time between two rounds without a notification while no run is open, where all heartbeats reach this process but
+/// hints of other replicas may be lost.
+const EVERY_IDLE: Duration = Duration::from_secs(8);
 
 /// Shortest time between two looks, in which heartbeats gather.
 const GATHER: Duration = Duration::from_millis(20);
@@ -106,7 +107,7 @@ impl SettingsKeeper {
             Workers::Others => EVERY,
             Workers::Own if changed => EVERY,
             Workers::Own => match self.context.store.has_open_runs().await {
-                Ok(false) => EVERY_IDLE,
+                Ok(false) => self.context.notifier.poll(EVERY_IDLE),
                 Ok(true) | Err(_) => EVERY_OPEN,
             },
         }

@@ -5,8 +5,8 @@
 //! bundle that is too large affects only its own run. So right after the error, the worker itself tests what every
 //! run needs.
 //!
-//! The worker reports the side at fault with the failure. Heartbeats contain the problem of a worker (`workers.problem`) for display: the worker itself stops requesting
-//! runs.
+//! The worker reports the side at fault with the failure. Heartbeats contain the problem of a worker
+//! (`workers.problem`) for display: the worker itself stops requesting runs.
 //!
 //! After such an attempt, or a lost lease, `runs.elsewhere_until` keeps the run from the same worker for
 //! [`ELSEWHERE_FOR`], if a different suitable worker exists at that time.
