@@ -12,6 +12,7 @@
 //! has separate types for the wire.
 #![warn(missing_docs)]
 
+pub mod brake;
 pub mod callers;
 mod engine;
 pub mod lease;

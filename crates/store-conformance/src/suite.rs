@@ -26,6 +26,20 @@ macro_rules! store_suite {
                 each_leader_that_begins_has_a_name_of_its_own,
                 a_restored_database_counts_nothing_as_applied_and_knows_no_lease,
             }
+            brake {
+                setting_the_brake_holds_queued_losses_and_names_leased_ones,
+                a_leased_run_that_the_brake_names_is_not_leased_again,
+                remote_runs_that_wait_are_named_first_with_their_address,
+                a_lost_lease_and_a_failed_run_stay_behind_the_brake,
+                new_inputs_are_held_if_they_take_instances_away,
+                a_held_run_is_replaced_by_an_input_that_loses_nothing,
+                a_persons_request_passes_the_brake_and_a_pass_does_not,
+                a_released_task_runs_while_the_brake_holds_the_others,
+                a_brake_that_ends_or_is_released_lets_everything_run,
+                a_leader_that_does_not_know_of_a_release_notes_nothing,
+                applied_instances_are_those_of_enabled_tasks,
+                first_applies_since_a_time_are_found,
+            }
             guards {
                 small_losses_while_applies_fail_are_one_large_one,
                 a_release_is_for_what_its_caller_has_seen,
@@ -290,6 +304,7 @@ macro_rules! store_suite {
                 decided_configuration_undoes_api_changes_of_its_tasks,
                 other_tasks_of_the_api_go_with_a_decided_one_if_they_are_to,
                 a_decided_one_has_the_modules_that_are_known,
+                the_brake_of_the_fleet_takes_effect_when_all_members_have_the_same,
             }
             configured {
                 api_changes_of_configured_tasks_last,

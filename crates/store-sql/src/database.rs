@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use cts_core::LeaderEpoch;
 use cts_store::enqueue::EnqueueError;
 use cts_store::{
-    CancelError, Claim, Completed, Completion, Continuity, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, Member, StoreError, TaskError,
+    BrakeError, CancelError, Claim, Completed, Completion, Continuity, Hint, HintStream,
+    LeaderError, Leadership, Lease, LeaseError, Member, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -174,7 +174,7 @@ macro_rules! failure {
     )+};
 }
 
-failure!(LeaseError, LeaderError, CancelError, TaskError);
+failure!(BrakeError, CancelError, LeaderError, LeaseError, TaskError);
 
 impl Failure for EnqueueError {
     fn store(&self) -> Option<&StoreError> {

@@ -30,10 +30,10 @@ pub use methods::run::{
     attempt_ends, cancel, endings, events, failed_starts, inputs, logs, queue, remote_runs,
     requests,
 };
-pub(crate) use methods::run::{attempts, enqueue, repeat};
+pub(crate) use methods::run::{attempts, braked_runs, enqueue, repeat};
 pub(crate) use methods::task::current_task;
 pub use methods::task::{
-    changes, checks, configure, destruction, facts, shrink_limits, tasks, terraform_states,
+    brake, changes, checks, configure, destruction, facts, shrink_limits, tasks, terraform_states,
     tick_events,
 };
 pub(crate) use methods::upkeep::{archive, log_space, prune};

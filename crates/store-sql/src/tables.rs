@@ -100,8 +100,17 @@ pub static CONFIGURATION_IN_FORCE: Table = Table {
     name: "configuration_in_force",
     columns: columns![
         singleton Stays, number Integer, fingerprint Text, tasks Text, decided_by Text, decided_at Integer,
+        fleet_max_shrink Text,
     ],
     order: "number",
+    moving: "TRUE",
+};
+
+/// The numbers of the brake of the fleet, if any.
+pub static FLEET_BRAKE: Table = Table {
+    name: "fleet_brake",
+    columns: columns![singleton Stays, releases Integer, noted Text],
+    order: "releases",
     moving: "TRUE",
 };
 
@@ -143,7 +152,7 @@ pub static RUNS: Table = Table {
         remote_group Text, trace Text, holder Text, expires_at Integer, withdrawn Flag,
         cancel_requested_at Integer, claim Stays, concurrency_group Stays, settings Stays, waiting_for Stays,
         resumed_waits Stays, cancel_force Stays, cancel_noted_at Stays, run_phase Stays, run_phase_since Stays,
-        elsewhere_until Stays,
+        elsewhere_until Stays, braked Flag,
     ],
     order: "id",
     moving: "TRUE",
@@ -209,10 +218,11 @@ pub static AUDIT_RECORDS: Table = Table {
 };
 
 /// All tables, in the order in which they move: rows refer to rows of earlier tables.
-pub static TABLES: [&Table; 13] = [
+pub static TABLES: [&Table; 14] = [
     &TASKS,
     &DELETED_TASKS,
     &CONFIGURATION_IN_FORCE,
+    &FLEET_BRAKE,
     &CONTENTS,
     &INPUTS,
     &INPUT_CONTENTS,
@@ -241,6 +251,7 @@ pub const STAYING: &[(&str, &[&str], &str)] = staying![
     tasks: state_refused_settings => "the generations of settings do not move";
     tasks: active_run => "only Postgres has this column, and nothing runs after a move";
     configuration_in_force: singleton => "every database has the same value";
+    fleet_brake: singleton => "every database has the same value";
     contents: id => "each database numbers its rows";
     inputs: id => "each database numbers its rows";
     runs: claim, concurrency_group, waiting_for, resumed_waits, cancel_force, cancel_noted_at, run_phase,

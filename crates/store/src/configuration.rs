@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{
     ConfigurationFingerprint, Incarnation, OtherMember, TaskSpec, Verdict, complete_modules, judge,
 };
@@ -16,7 +17,12 @@ pub struct Configuration {
     pub fingerprint: ConfigurationFingerprint,
     /// Other settings that the members of a cluster should share, by name; without secrets.
     pub settings: BTreeMap<String, String>,
+    /// The brake of the fleet. Members compare it by its text in `settings`; it is not read back from there.
+    pub fleet_max_shrink: Option<FleetMaxShrink>,
 }
+
+/// Name of the text of the brake of the fleet among the [settings](Configuration::settings).
+pub const FLEET_MAX_SHRINK: &str = "fleet_max_shrink";
 
 impl Configuration {
     /// Decodes a stored configuration from its JSON columns. `None` if a column is empty, or if a program with a
@@ -30,7 +36,14 @@ impl Configuration {
             fingerprint: serde_json::from_str(fingerprint?).ok()?,
             tasks: serde_json::from_str(tasks?).ok()?,
             settings: serde_json::from_str(settings?).ok()?,
+            fleet_max_shrink: None,
         })
+    }
+
+    /// Whether the part of this configuration that takes effect with others is the same.
+    fn agrees_with(&self, other: &Self) -> bool {
+        let fleet = |it: &Self| it.settings.get(FLEET_MAX_SHRINK).cloned();
+        self.fingerprint.agrees_with(&other.fingerprint) && fleet(self) == fleet(other)
     }
 }
 
@@ -58,6 +71,8 @@ pub struct ConfigurationInForce {
     pub tasks: Vec<TaskSpec>,
     /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
+    /// The brake of the fleet.
+    pub fleet_max_shrink: Option<FleetMaxShrink>,
     /// Id of the member whose start decided the configuration, or `cts config apply` with its machine.
     pub decided_by: String,
     /// Time of the decision.
@@ -134,12 +149,14 @@ pub fn decide(
             agrees: other
                 .configuration
                 .as_ref()
-                .map(|other| own.fingerprint.agrees_with(&other.fingerprint)),
+                .map(|other| own.agrees_with(other)),
             seen_since: other.seen_since,
         })
         .collect();
-    let is_in_force =
-        in_force.is_some_and(|in_force| in_force.fingerprint.agrees_with(&own.fingerprint));
+    let is_in_force = in_force.is_some_and(|in_force| {
+        in_force.fingerprint.agrees_with(&own.fingerprint)
+            && in_force.fleet_max_shrink == own.fleet_max_shrink
+    });
     let verdict = judge(&members, waited);
     if verdict != Verdict::TakesEffect {
         let verdict = if is_in_force {
@@ -161,7 +178,7 @@ pub fn decide(
     }
     if let Some(in_force) = in_force {
         complete_modules(&mut tasks, &in_force.tasks)?;
-        if in_force.tasks == tasks {
+        if in_force.tasks == tasks && in_force.fleet_max_shrink == own.fleet_max_shrink {
             return Ok((verdict, None));
         }
     }
@@ -170,6 +187,7 @@ pub fn decide(
         tasks,
         fingerprint,
         settings: own.settings.clone(),
+        fleet_max_shrink: own.fleet_max_shrink,
     };
     Ok((verdict, Some(decided)))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec};
 
 use crate::error::StoreError;
@@ -40,6 +41,8 @@ pub struct InForce {
     pub decided_at: i64,
     /// `None` if a different program wrote the configuration.
     pub fingerprint: Option<ConfigurationFingerprint>,
+    /// The brake of the fleet.
+    pub fleet_max_shrink: Option<FleetMaxShrink>,
 }
 
 impl DeclaredTask {
@@ -67,6 +70,7 @@ impl InForce {
             decided_by: row.text("decided_by")?.to_owned(),
             decided_at: row.integer("decided_at")?,
             fingerprint: serde_json::from_str(row.text("fingerprint")?).ok(),
+            fleet_max_shrink: row.json_if_any("fleet_max_shrink")?,
         })
     }
 }

@@ -13,7 +13,7 @@ use cts_core::{
 };
 
 use self::guarded_task::baseline;
-pub use self::guarded_task::{GuardChange, GuardedTask, instances_of};
+pub use self::guarded_task::{BrakedTask, GuardChange, GuardedTask, instances_of};
 
 use crate::cell::encoded;
 use crate::error::{LeaderError, StoreError};
@@ -178,6 +178,7 @@ impl EnqueueContext {
                 queued: None,
                 cancelled: None,
                 losses: Vec::new(),
+                by_brake: false,
                 refused: None,
             },
             not_tried: false,
@@ -244,7 +245,9 @@ impl EnqueueContext {
         if !request.kind.applies() {
             return EnqueueDecision::Enqueue;
         }
-        plan.answer.losses = self.losses(request);
+        (plan.answer.losses, plan.answer.by_brake) = self.losses(request);
+        let guarded = request.guarded.as_ref();
+        let is_braked_pass = plan.answer.by_brake && guarded.is_some_and(|it| it.is_of_pass);
         let wanted = WantedApply {
             input: request.input.hash,
             skip_unchanged: match request.unchanged {
@@ -253,7 +256,7 @@ impl EnqueueContext {
                 Unchanged::Run => false,
             },
             requested: self.request_state == RequestState::Open,
-            accompanies: self.accompanies.is_some(),
+            accompanies: self.accompanies.is_some() || is_braked_pass,
             loses_much: !plan.answer.losses.is_empty() && !self.lets_through(request),
         };
         let decision = decide_enqueue(self.runs, wanted);
@@ -336,12 +339,14 @@ impl EnqueueContext {
             withheld.is_some() && (begins || plan.skips && withheld != Some(request.input.hash));
     }
 
-    /// Losses of the request; none for a task that was not applied yet, because no instances exist to compare with.
-    fn losses(&self, request: &EnqueueRequest) -> Vec<Loss> {
-        let guarded = request.guarded.as_ref();
-        guarded.map_or_else(Vec::new, |guarded| {
-            self.baseline.losses(guarded.guard, &guarded.counts)
-        })
+    /// Losses of the request, and whether the brake of the fleet forbids some; none for a task that was not applied yet,
+    /// because no instances exist to compare with.
+    fn losses(&self, request: &EnqueueRequest) -> (Vec<Loss>, bool) {
+        let Some(guarded) = &request.guarded else {
+            return (Vec::new(), false);
+        };
+        let brake = guarded.brake.as_ref();
+        self.baseline.held(guarded.guard, brake, &guarded.counts)
     }
 
     fn note_blocked(
@@ -365,6 +370,7 @@ impl EnqueueContext {
                 .guarded
                 .as_ref()
                 .map_or_else(InstanceCounts::default, |guarded| guarded.counts.clone()),
+            brake: guarded_brake(request).filter(|_reference| plan.answer.by_brake),
         });
         let released = match &request.guarded {
             Some(_) if blocked.is_some() => self.baseline.released.clone(),
@@ -387,4 +393,8 @@ impl EnqueueContext {
             place,
         }
     }
+}
+
+fn guarded_brake(request: &EnqueueRequest) -> Option<InstanceCounts> {
+    request.guarded.as_ref()?.brake.clone()
 }

@@ -7,6 +7,7 @@
 
 mod archive;
 pub mod attempt;
+mod brake;
 pub mod cancel;
 pub mod cell;
 mod cluster;
@@ -30,14 +31,15 @@ mod task;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use attempt::{ATTEMPTS_RECORDED, AttemptRecord};
+pub use brake::{BrakeError, BrakeNote, FirstApply, SeenBrake, StoredBrake};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{
     Heartbeat, Hint, HintStream, LOST_AFTER, Leadership, Member, MemberState, QueueDepth,
     WaitingRuns, WorkerState,
 };
 pub use configuration::{
-    AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,
-    OtherConfiguration, Registered, decide,
+    AppliedConfiguration, Configuration, ConfigurationInForce, FLEET_MAX_SHRINK,
+    MemberConfiguration, OtherConfiguration, Registered, decide,
 };
 pub use contents::{EncodedContents, InputContents};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
@@ -55,6 +57,7 @@ pub use model::{
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::Store;
 pub use store::access::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
+pub use store::brake::BrakeStore;
 pub use store::configuration::ConfigurationStore;
 pub use store::facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
 pub use store::held_leases::{HeldLeases, recorded_by, stored_serial};

@@ -38,7 +38,8 @@ pub struct EnqueueRequest {
     pub kind: RunKind,
     /// Whether an input that is applied already needs a run. Ignored for plans and requested runs.
     pub unchanged: Unchanged,
-    /// The shrink limit and the instances of the input; `None` for a task without a shrink limit.
+    /// The limits and the instances of the input; `None` for a task without a shrink limit while the brake of the fleet
+    /// is off.
     pub guarded: Option<Guarded>,
     /// Set if a tick of the task's schedule is the reason: if the input is the applied input, an event with this id
     /// is stored instead of a run.
@@ -63,13 +64,18 @@ pub struct FailedStart {
     pub error: String,
 }
 
-/// An input of a task with a shrink limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An input that may lose instances.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Guarded {
-    /// The shrink limit.
+    /// The shrink limit of the task.
     pub guard: ShrinkLimit,
     /// The instances of the input.
     pub counts: InstanceCounts,
+    /// The reference of the brake of the fleet for services of which the input has fewer instances; `None` if there are
+    /// none, or the brake is not set.
+    pub brake: Option<InstanceCounts>,
+    /// The brake holds the run even if it was requested: it belongs to a pass over all tasks.
+    pub is_of_pass: bool,
 }
 
 /// Whether an input that is applied already needs a run.
@@ -131,9 +137,11 @@ pub struct Enqueued {
     pub queued: Option<RunId>,
     /// A queued run that became pointless and was cancelled.
     pub cancelled: Option<RunId>,
-    /// Services that lost more instances than the shrink limit allows. The task is then blocked, unless the run
-    /// itself was requested.
+    /// Services that lost more instances than the shrink limit or the brake of the fleet allows. The task is then
+    /// blocked, unless the run itself was requested.
     pub losses: Vec<Loss>,
+    /// Whether the brake of the fleet is among the reasons.
+    pub by_brake: bool,
     /// Why the request was refused: the run only accompanies a change, and the task is blocked or its input withheld.
     pub refused: Option<Refused>,
 }

@@ -59,6 +59,8 @@ spelled! {
         CancelRun = "run.cancel",
         /// A worker is drained.
         DrainWorker = "worker.drain",
+        /// The brake of the fleet is released.
+        ReleaseBrake = "brake.release",
         /// A configuration is put in force.
         ApplyConfiguration = "configuration.apply",
         /// A token is created.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::run::input::RunInput;
-use crate::task::shrink_limit::ShrinkLimit;
+use crate::task::shrink_limit::{MaxShrink, ShrinkLimit};
 use crate::view::{ItemKind, ViewId};
 
 /// Number of instances of each service in an input, by the view that shows the service.
@@ -51,6 +51,10 @@ pub struct Blocked {
     pub losses: Vec<Loss>,
     /// The instances of the waiting input.
     pub counts: InstanceCounts,
+    /// The reference of the brake of the fleet, if the brake holds the input; the shrink limit of the task may hold it
+    /// too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brake: Option<InstanceCounts>,
 }
 
 impl Baseline {
@@ -66,6 +70,42 @@ impl Baseline {
             released.is_none_or(|&released| guard.forbids(released, loss.now))
         });
         held.map(|(_, loss)| loss).collect()
+    }
+
+    /// The services of which an input takes instances away that the brake of the fleet holds: it has fewer than the
+    /// `reference`, and fewer than the input that was applied last or is being applied.
+    pub fn braked(&self, reference: &InstanceCounts, now: &InstanceCounts) -> Vec<Loss> {
+        let any = ShrinkLimit {
+            min_instances: None,
+            max_shrink: Some(MaxShrink::Instances(0)),
+        };
+        let lost = self.lost(any, now).into_iter();
+        let held = lost.filter(|(view, loss)| {
+            let released = self.released.as_ref();
+            let released = released.and_then(|counts| counts.0.get(*view)?.get(&loss.service));
+            loss.now < reference.number(view, &loss.service)
+                && released.is_none_or(|&released| loss.now < released)
+        });
+        held.map(|(_view, loss)| loss).collect()
+    }
+
+    /// The losses of an input that its task or the brake holds, with the reference of the brake if it has one: each
+    /// service of a view once.
+    pub fn held(
+        &self,
+        guard: ShrinkLimit,
+        brake: Option<&InstanceCounts>,
+        now: &InstanceCounts,
+    ) -> (Vec<Loss>, bool) {
+        let mut losses = self.losses(guard, now);
+        let braked = brake.map_or_else(Vec::new, |reference| self.braked(reference, now));
+        let by_brake = !braked.is_empty();
+        for loss in braked {
+            if !losses.contains(&loss) {
+                losses.push(loss);
+            }
+        }
+        (losses, by_brake)
     }
 
     /// Returns the rest of the release once an input with the counts `now` is let through: the part that this input
@@ -147,9 +187,10 @@ impl Blocked {
     /// Compares the same input with a new baseline; returns `None` if the input is no longer blocked.
     #[must_use]
     pub fn again(&self, guard: ShrinkLimit, baseline: &Baseline) -> Option<Self> {
-        let losses = baseline.losses(guard, &self.counts);
+        let (losses, by_brake) = baseline.held(guard, self.brake.as_ref(), &self.counts);
         (!losses.is_empty()).then(|| Self {
             losses,
+            brake: self.brake.clone().filter(|_reference| by_brake),
             ..self.clone()
         })
     }
@@ -201,6 +242,40 @@ impl InstanceCounts {
             }
         }
         Some(counts)
+    }
+
+    /// The views, which may have no instances.
+    pub(crate) fn views(&self) -> impl Iterator<Item = &ViewId> {
+        self.0.keys()
+    }
+
+    /// The part of these counts in the views that `others` has.
+    #[must_use]
+    pub fn within(&self, others: &Self) -> Self {
+        let views = self
+            .0
+            .iter()
+            .filter(|(view, _)| others.0.contains_key(*view));
+        views
+            .map(|(view, services)| (view.clone(), services.clone()))
+            .collect()
+    }
+
+    /// Number of instances of a service in a view.
+    pub(crate) fn number(&self, view: &ViewId, service: &str) -> u32 {
+        let services = self.0.get(view);
+        services
+            .and_then(|it| it.get(service))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Each service with its view and its number of instances.
+    pub(crate) fn into_pairs(self) -> impl Iterator<Item = (ViewId, String, u32)> {
+        self.0.into_iter().flat_map(|(view, services)| {
+            let services = services.into_iter();
+            services.map(move |(service, number)| (view.clone(), service, number))
+        })
     }
 
     fn of_services(counts: impl IntoIterator<Item = (ViewId, String, u32)>) -> Option<Self> {

@@ -40,7 +40,7 @@ impl ShrinkLimit {
     }
 
     /// Whether the limit forbids that a service goes from `applied` instances to `now`.
-    pub(crate) fn forbids(&self, applied: u32, now: u32) -> bool {
+    pub fn forbids(&self, applied: u32, now: u32) -> bool {
         let lost = applied.saturating_sub(now);
         if lost == 0 {
             return false;

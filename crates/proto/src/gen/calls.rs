@@ -1,12 +1,16 @@
 // This file is @generated from the options of the methods.
 /// Least role for `/cts.access.v1.AccessService/ListAuditRecords`.
 pub const LIST_AUDIT_RECORDS: Role = Role::Admin;
+/// Least role for `/cts.cluster.v1.ClusterService/GetBrake`.
+pub const GET_BRAKE: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/GetCluster`.
 pub const GET_CLUSTER: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/GetConfiguration`.
 pub const GET_CONFIGURATION: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/GetOverview`.
 pub const GET_OVERVIEW: Role = Role::Read;
+/// Least role for `/cts.cluster.v1.ClusterService/ReleaseBrake`.
+pub const RELEASE_BRAKE: Role = Role::Operate;
 /// Least role for `/cts.log.v1.LogService/ReadLog`.
 pub const READ_LOG: Role = Role::Read;
 /// Least role for `/cts.run.v1.RunService/CancelRun`.
@@ -59,9 +63,11 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.access.v1.AccessService/ListAuditRecords", callers: Callers::People(LIST_AUDIT_RECORDS) },
     Call { path: "/cts.access.v1.AccessService/RecordRefusals", callers: Callers::Gateway },
     Call { path: "/cts.bundle.v1.BundleService/GetBundle", callers: Callers::Worker },
+    Call { path: "/cts.cluster.v1.ClusterService/GetBrake", callers: Callers::People(GET_BRAKE) },
     Call { path: "/cts.cluster.v1.ClusterService/GetCluster", callers: Callers::People(GET_CLUSTER) },
     Call { path: "/cts.cluster.v1.ClusterService/GetConfiguration", callers: Callers::People(GET_CONFIGURATION) },
     Call { path: "/cts.cluster.v1.ClusterService/GetOverview", callers: Callers::People(GET_OVERVIEW) },
+    Call { path: "/cts.cluster.v1.ClusterService/ReleaseBrake", callers: Callers::People(RELEASE_BRAKE) },
     Call { path: "/cts.log.v1.LogService/AppendLog", callers: Callers::Worker },
     Call { path: "/cts.log.v1.LogService/ReadLog", callers: Callers::People(READ_LOG) },
     Call { path: "/cts.run.v1.RunService/AcquireRun", callers: Callers::Worker },

@@ -199,6 +199,9 @@ pub struct GetOverviewResponse {
     /// Watchers as the replica that answers reaches them, by address; empty where the watcher is in its process.
     #[prost(message, repeated, tag = "9")]
     pub watchers: ::prost::alloc::vec::Vec<OverviewWatcher>,
+    /// The brake of the fleet; absent unless it is configured.
+    #[prost(message, optional, tag = "10")]
+    pub brake: ::core::option::Option<Brake>,
 }
 /// Something that needs attention.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -337,6 +340,118 @@ pub struct ObservedData {
     #[prost(string, tag = "5")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub reason: ::prost::alloc::string::String,
+}
+/// Asks for the brake.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetBrakeRequest {}
+/// The brake.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetBrakeResponse {
+    /// The brake as the leader has noted it last.
+    #[prost(message, optional, tag = "1")]
+    pub brake: ::core::option::Option<Brake>,
+}
+/// Asks for a release of the brake.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReleaseBrakeRequest {
+    /// Numbers that the caller has seen; absent to release whatever is lost.
+    #[prost(message, optional, tag = "1")]
+    pub seen: ::core::option::Option<SeenBrake>,
+}
+/// Numbers of a brake that a caller has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SeenBrake {
+    /// Lost instances.
+    #[prost(uint64, tag = "1")]
+    pub lost: u64,
+    /// Instances of the reference.
+    #[prost(uint64, tag = "2")]
+    pub of: u64,
+}
+/// The brake is released, or was not set.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReleaseBrakeResponse {
+    /// The brake that was set; absent if it was not.
+    #[prost(message, optional, tag = "1")]
+    pub released: ::core::option::Option<Brake>,
+}
+/// The brake of the fleet: holds runs that take instances away while many tasks lose instances at the same time.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Brake {
+    /// Whether the configuration in force has one.
+    #[prost(bool, tag = "1")]
+    pub configured: bool,
+    /// Whether it is set.
+    #[prost(bool, tag = "2")]
+    pub set: bool,
+    /// Since when it is set; absent while it is not.
+    #[prost(message, optional, tag = "3")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// Instances that are lost against the reference.
+    #[prost(uint64, tag = "4")]
+    pub lost: u64,
+    /// Instances of the reference.
+    #[prost(uint64, tag = "5")]
+    pub of: u64,
+    /// Most instances that may be lost without setting it.
+    #[prost(uint64, tag = "6")]
+    pub limit: u64,
+    /// The largest losses, the largest first; at most 20.
+    #[prost(message, repeated, tag = "7")]
+    pub losses: ::prost::alloc::vec::Vec<BrakeLoss>,
+    /// Number of further losses.
+    #[prost(uint32, tag = "8")]
+    pub more_losses: u32,
+    /// Number of tasks that it holds.
+    #[prost(uint32, tag = "9")]
+    pub held: u32,
+    /// Runs that were leased when it was set and take instances away: they go on. Runs that wait for a confirmation on
+    /// their server come first.
+    #[prost(message, repeated, tag = "10")]
+    pub leased: ::prost::alloc::vec::Vec<BrakeRun>,
+}
+/// Instances that a service has lost.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BrakeLoss {
+    /// The service.
+    #[prost(string, tag = "1")]
+    pub service: ::prost::alloc::string::String,
+    /// Its datacenter; empty for that of the agent.
+    #[prost(string, tag = "2")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Instances in the reference.
+    #[prost(uint32, tag = "3")]
+    pub before: u32,
+    /// Instances now.
+    #[prost(uint32, tag = "4")]
+    pub now: u32,
+}
+/// A run that was leased when the brake was set.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BrakeRun {
+    /// Its task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// The run.
+    #[prost(string, tag = "2")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Address of its remote run; empty without one.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub address: ::prost::alloc::string::String,
+    /// Whether its remote run waits for a confirmation: confirming it there takes the instances away.
+    #[prost(bool, tag = "4")]
+    pub to_confirm: bool,
 }
 /// How a task block differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -582,6 +697,60 @@ pub mod cluster_service_client {
                 .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetOverview"));
             self.inner.unary(req, path, codec).await
         }
+        /// Gets the brake of the fleet (docs/runs.md#the-brake-of-the-fleet).
+        pub async fn get_brake(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetBrakeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetBrakeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.ClusterService/GetBrake",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetBrake"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Releases the brake: the present numbers of instances become its reference, and what it holds may run. ABORTED
+        /// with "lost_more" under "cts-reason" if more is lost than the caller has seen; the message has the numbers. Does
+        /// nothing while the brake is not set.
+        pub async fn release_brake(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReleaseBrakeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReleaseBrakeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.ClusterService/ReleaseBrake",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("cts.cluster.v1.ClusterService", "ReleaseBrake"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -620,6 +789,24 @@ pub mod cluster_service_server {
             request: tonic::Request<super::GetOverviewRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetOverviewResponse>,
+            tonic::Status,
+        >;
+        /// Gets the brake of the fleet (docs/runs.md#the-brake-of-the-fleet).
+        async fn get_brake(
+            &self,
+            request: tonic::Request<super::GetBrakeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetBrakeResponse>,
+            tonic::Status,
+        >;
+        /// Releases the brake: the present numbers of instances become its reference, and what it holds may run. ABORTED
+        /// with "lost_more" under "cts-reason" if more is lost than the caller has seen; the message has the numbers. Does
+        /// nothing while the brake is not set.
+        async fn release_brake(
+            &self,
+            request: tonic::Request<super::ReleaseBrakeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReleaseBrakeResponse>,
             tonic::Status,
         >;
     }
@@ -821,6 +1008,96 @@ pub mod cluster_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetOverviewSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.cluster.v1.ClusterService/GetBrake" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetBrakeSvc<T: ClusterService>(pub Arc<T>);
+                    impl<
+                        T: ClusterService,
+                    > tonic::server::UnaryService<super::GetBrakeRequest>
+                    for GetBrakeSvc<T> {
+                        type Response = super::GetBrakeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetBrakeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClusterService>::get_brake(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetBrakeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.cluster.v1.ClusterService/ReleaseBrake" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReleaseBrakeSvc<T: ClusterService>(pub Arc<T>);
+                    impl<
+                        T: ClusterService,
+                    > tonic::server::UnaryService<super::ReleaseBrakeRequest>
+                    for ReleaseBrakeSvc<T> {
+                        type Response = super::ReleaseBrakeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReleaseBrakeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClusterService>::release_brake(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReleaseBrakeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -343,6 +343,10 @@ pub struct Hold {
     /// The services; at least one.
     #[prost(message, repeated, tag = "2")]
     pub losses: ::prost::alloc::vec::Vec<Loss>,
+    /// Whether the brake of the fleet holds the data, alone or with the shrink limit.
+    #[prost(bool, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub by_brake: bool,
 }
 /// A service that has lost more instances than it may.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -869,6 +873,8 @@ pub enum ObstacleKind {
     StateConflict = 30,
     /// A module that can be used.
     ModuleUnusable = 31,
+    /// The release of the brake of the fleet, or the return of the instances.
+    Brake = 32,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -892,6 +898,7 @@ impl ObstacleKind {
             Self::GroupBusy => "OBSTACLE_KIND_GROUP_BUSY",
             Self::StateConflict => "OBSTACLE_KIND_STATE_CONFLICT",
             Self::ModuleUnusable => "OBSTACLE_KIND_MODULE_UNUSABLE",
+            Self::Brake => "OBSTACLE_KIND_BRAKE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -912,6 +919,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_GROUP_BUSY" => Some(Self::GroupBusy),
             "OBSTACLE_KIND_STATE_CONFLICT" => Some(Self::StateConflict),
             "OBSTACLE_KIND_MODULE_UNUSABLE" => Some(Self::ModuleUnusable),
+            "OBSTACLE_KIND_BRAKE" => Some(Self::Brake),
             _ => None,
         }
     }

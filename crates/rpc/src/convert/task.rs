@@ -90,10 +90,11 @@ same_words!(CurrentState, CurrentStateName, pub current_state_to_wire, pub curre
 same_words!(TaskStatus, TaskStatus, pub task_status_to_wire, pub task_status_from_wire { Successful, Errored, Critical, Unknown });
 same_fields!(Loss, Loss, loss_to_wire, pub loss_from_wire { service, applied, now });
 
-/// Converts an input that the shrink limit holds back for the wire.
+/// Converts an input that the shrink limit or the brake of the fleet holds back for the wire.
 pub fn blocked_to_wire(blocked: Blocked) -> proto::Hold {
     let losses = blocked.losses.into_iter();
     proto::Hold {
+        by_brake: blocked.brake.is_some(),
         since: Some(timestamp_to_wire(blocked.since)),
         losses: losses.map(loss_to_wire).collect(),
     }

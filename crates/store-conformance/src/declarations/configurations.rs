@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec, Verdict};
 
 use crate::Fixture;
 use crate::scene::{MICROSECOND, Scene, life, member, seconds, spec};
-use cts_store::{AppliedConfiguration, Configuration, Member, Registered};
+use cts_store::{AppliedConfiguration, Configuration, FLEET_MAX_SHRINK, Member, Registered};
 
 const TTL: Duration = Duration::from_secs(15);
 
@@ -16,12 +17,22 @@ pub(crate) fn configuration(tasks: &[TaskSpec]) -> Configuration {
         tasks: tasks.to_vec(),
         fingerprint: ConfigurationFingerprint::of(tasks).expect("tasks are JSON"),
         settings: BTreeMap::from([("version".to_owned(), "1".to_owned())]),
+        fleet_max_shrink: None,
     }
 }
 
 fn named(names: &[&str]) -> Configuration {
     let tasks: Vec<_> = names.iter().map(|name| spec(name)).collect();
     configuration(&tasks)
+}
+
+/// A configuration with a brake of the fleet.
+fn braked(configuration: &Configuration, brake: FleetMaxShrink) -> Configuration {
+    let mut braked = configuration.clone();
+    braked.fleet_max_shrink = Some(brake);
+    let text = (FLEET_MAX_SHRINK.to_owned(), brake.to_string());
+    braked.settings.extend([text]);
+    braked
 }
 
 /// The member lives.
@@ -345,4 +356,74 @@ pub async fn a_decided_one_has_the_modules_that_are_known<F: Fixture>() {
         in_force.fingerprint,
         configuration(&in_force.tasks).fingerprint
     );
+}
+
+async fn brake_in_force<F: Fixture>(scene: &Scene<F>) -> Option<FleetMaxShrink> {
+    let in_force = scene.store().configuration_in_force().await;
+    let in_force = in_force.expect("it can be read").expect("there is one");
+    in_force.fleet_max_shrink
+}
+
+pub async fn the_brake_of_the_fleet_takes_effect_when_all_members_have_the_same<F: Fixture>() {
+    let mut scene = Scene::<F>::unled().await;
+    let brake = |share| FleetMaxShrink {
+        share,
+        within: seconds(600),
+        at_least: 20,
+    };
+    let off = named(&["x"]);
+    let (on, other) = (braked(&off, brake(20)), braked(&off, brake(30)));
+    let [a, b] = ["a", "b"].map(member);
+    started(&scene, &a, &off).await;
+    assert_eq!(started(&scene, &b, &off).await.0, Verdict::TakesEffect);
+    scene.advance(seconds(1));
+    // One after the other is started with a brake, at first with different ones.
+    scene.resign(&a).await;
+    let a = life("a", 2);
+    assert_eq!(started(&scene, &a, &on).await, (Verdict::Open, 1));
+    scene.advance(seconds(1));
+    scene.resign(&b).await;
+    let b = life("b", 2);
+    assert_eq!(started(&scene, &b, &other).await, (Verdict::Open, 1));
+    scene.advance(seconds(1));
+    seen(&scene, &a).await;
+    seen(&scene, &b).await;
+    for (member, own) in [(&a, &on), (&b, &other)] {
+        let registered = register(&scene, member, own).await;
+        assert_eq!(registered, (Verdict::StaysOut, 1));
+    }
+    assert_eq!(brake_in_force(&scene).await, None);
+    let registered = register(&scene, &b, &on).await;
+    assert_eq!(registered, (Verdict::TakesEffect, 2));
+    let registered = register(&scene, &a, &on).await;
+    assert_eq!(registered, (Verdict::TakesEffect, 2));
+    scene.restart().await;
+    assert_eq!(brake_in_force(&scene).await, Some(brake(20)));
+
+    // A file without the brake waits for the others, as at a start, although the life is the same.
+    scene.advance(seconds(1));
+    let version = scene.store().configuration_version().await;
+    assert_eq!(register(&scene, &b, &off).await, (Verdict::Open, 2));
+    assert_ne!(
+        scene
+            .store()
+            .configuration_version()
+            .await
+            .expect("it can be read"),
+        version.expect("it can be read")
+    );
+    scene.advance(seconds(1));
+    seen(&scene, &a).await;
+    assert_eq!(register(&scene, &b, &off).await, (Verdict::StaysOut, 2));
+    assert_eq!(brake_in_force(&scene).await, Some(brake(20)));
+    scene.resign(&a).await;
+    assert_eq!(register(&scene, &b, &off).await, (Verdict::TakesEffect, 3));
+    assert_eq!(brake_in_force(&scene).await, None);
+
+    // A decision carries the brake, whatever the members have.
+    assert_eq!(decide(&scene, &other, 3, false).await, Some(4));
+    assert_eq!(brake_in_force(&scene).await, Some(brake(30)));
+    let registered = started(&scene, &life("a", 3), &other).await;
+    assert_eq!(registered, (Verdict::TakesEffect, 4));
+    assert_eq!(brake_in_force(&scene).await, Some(brake(30)));
 }

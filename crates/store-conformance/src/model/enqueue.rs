@@ -34,6 +34,7 @@ impl Model {
             queued: None,
             cancelled: None,
             losses: Vec::new(),
+            by_brake: false,
             refused: None,
         };
         let state = self.request_state(request);

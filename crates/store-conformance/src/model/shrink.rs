@@ -77,6 +77,7 @@ impl Model {
             since: DateTime::default(),
             losses,
             counts,
+            brake: None,
         };
         let baseline = self.baseline(task).release(&blocked);
         let task = self.tasks.get_mut(name)?;

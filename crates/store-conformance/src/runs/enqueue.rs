@@ -20,6 +20,7 @@ pub async fn a_new_input_is_queued_and_due_at_once<F: Fixture>() {
         queued: Some(run),
         cancelled: None,
         losses: Vec::new(),
+        by_brake: false,
         refused: None,
     };
     assert_eq!(enqueued, [expected]);

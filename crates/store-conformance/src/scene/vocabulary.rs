@@ -126,6 +126,7 @@ pub(crate) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
         counts: [(ViewId::new("health.service(web)"), services.collect())]
             .into_iter()
             .collect(),
+        ..Guarded::default()
     }
 }
 

@@ -12,6 +12,7 @@ use futures::TryStreamExt as _;
 
 use crate::Fixture;
 use crate::access_store;
+use crate::brake;
 use crate::configurations::configuration;
 use crate::details::details;
 use crate::remote_runs::remote_run;
@@ -97,6 +98,9 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
     access_store::filled(&scene).await;
+    let (store, fleet) = (scene.store(), brake::fleet(9, false));
+    let noted = store.note_brake(scene.leader(), 0, &fleet).await;
+    noted.expect("the leader can note");
 
     // A failed run with a retry that waits, and texts that are hard to store.
     let lease = scene.leased("été", "{\"null\":\"\\u0000\"}").await;

@@ -22,10 +22,11 @@ use crate::fixture::{execute, migrated, number, settings};
 use crate::outage::applied;
 
 /// The tables whose rows `cts migrate` counts, in its order.
-const COUNTED: [&str; 12] = [
+const COUNTED: [&str; 13] = [
     "tasks",
     "deleted_tasks",
     "configuration_in_force",
+    "fleet_brake",
     "contents",
     "inputs",
     "runs",

@@ -115,7 +115,7 @@ async fn alone(c: &mut dyn Connection) -> Result<i64, StoreError> {
     .await
 }
 
-/// Returns when this incarnation first registered these task blocks.
+/// Returns when this incarnation first registered these task blocks and settings.
 async fn note(
     c: &mut dyn Connection,
     member: &Member,
@@ -131,6 +131,7 @@ async fn note(
         ON CONFLICT (member_id) DO UPDATE
         SET registered_at = CASE WHEN member_configurations.incarnation = excluded.incarnation
                                   AND member_configurations.fingerprint = excluded.fingerprint
+                                  AND member_configurations.settings = excluded.settings
                             THEN member_configurations.registered_at
                             ELSE excluded.registered_at END,
             incarnation = excluded.incarnation,
@@ -196,18 +197,21 @@ async fn put_in_force(
     now: i64,
 ) -> Result<u64, StoreError> {
     let number = before.saturating_add(1);
+    let fleet = configuration.fleet_max_shrink.as_ref();
+    let fleet = fleet.map(|fleet| encoded("encode a configuration", fleet));
     sql(
         "put a configuration in force",
         "-- put_in_force
         INSERT INTO configuration_in_force
-            (singleton, number, fingerprint, tasks, decided_by, decided_at)
-        VALUES (TRUE, $1, $2, $3, $4, $5)
+            (singleton, number, fingerprint, tasks, decided_by, decided_at, fleet_max_shrink)
+        VALUES (TRUE, $1, $2, $3, $4, $5, $6)
         ON CONFLICT (singleton) DO UPDATE
         SET number = excluded.number,
             fingerprint = excluded.fingerprint,
             tasks = excluded.tasks,
             decided_by = excluded.decided_by,
-            decided_at = excluded.decided_at",
+            decided_at = excluded.decided_at,
+            fleet_max_shrink = excluded.fleet_max_shrink",
     )
     .bind(number)
     .bind(encoded(
@@ -217,6 +221,7 @@ async fn put_in_force(
     .bind(encoded("encode a configuration", &configuration.tasks)?)
     .bind(decided_by)
     .bind(now)
+    .bind(fleet.transpose()?)
     .execute(c)
     .await?;
     Ok(number)
@@ -227,7 +232,7 @@ pub async fn in_force(c: &mut dyn Connection) -> Result<Option<ConfigurationInFo
     let in_force = sql(
         "read the configuration in force",
         "-- configuration_in_force
-        SELECT number, fingerprint, tasks, decided_by, decided_at FROM configuration_in_force",
+        SELECT number, fingerprint, tasks, decided_by, decided_at, fleet_max_shrink FROM configuration_in_force",
     );
     let in_force = in_force.optional(c, |row| {
         let row = Fields::new(
@@ -244,6 +249,7 @@ pub async fn in_force(c: &mut dyn Connection) -> Result<Option<ConfigurationInFo
             number: row.number("number")?,
             tasks: understood.tasks,
             fingerprint: understood.fingerprint,
+            fleet_max_shrink: row.json_if_any("fleet_max_shrink")?,
             decided_by: row.text("decided_by")?.to_owned(),
             decided_at: row.time("decided_at")?,
         }))

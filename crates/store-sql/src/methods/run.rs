@@ -2,6 +2,7 @@
 
 pub mod attempt_ends;
 pub(crate) mod attempts;
+pub(crate) mod braked_runs;
 pub mod cancel;
 pub mod endings;
 pub(crate) mod enqueue;

@@ -1,5 +1,6 @@
 //! Tasks: their declarations, changes, checks, states and destruction.
 
+pub mod brake;
 pub mod changes;
 pub mod checks;
 pub mod configure;

@@ -1,6 +1,9 @@
 //! A task under its shrink limit. For implementations.
 
-use cts_core::{Baseline, Blocked, Content, Digest, InstanceCounts, TaskSpec};
+use chrono::{DateTime, Utc};
+use cts_core::{
+    Baseline, Blocked, Content, Digest, InstanceCounts, ShrinkLimit, TaskName, TaskSpec,
+};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -36,12 +39,64 @@ pub(super) fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
     })
 }
 
+/// A task that the brake of the fleet may hold.
+#[derive(Debug)]
+pub struct BrakedTask {
+    /// Its name.
+    pub name: TaskName,
+    task: GuardedTask,
+    now: DateTime<Utc>,
+}
+
+impl BrakedTask {
+    /// Reads a row as [`GuardedTask::read`] does, with the time `now`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let fields = Fields::new(row, "look at the brake", "tasks").keyed("name")?;
+        Ok(Self {
+            name: fields.parse("name")?,
+            now: fields.time("now")?,
+            task: GuardedTask::read(row)?,
+        })
+    }
+
+    /// Blocks the task if an input with these counts takes instances away, by the reference of the brake.
+    pub fn held_by(
+        &self,
+        reference: &InstanceCounts,
+        counts: &InstanceCounts,
+    ) -> Option<GuardChange> {
+        let baseline = &self.task.baseline;
+        let (losses, by_brake) = baseline.held(self.task.guard(), Some(reference), counts);
+        let held = Blocked {
+            since: self.task.held.as_ref().map_or(self.now, |held| held.since),
+            losses,
+            counts: counts.clone(),
+            brake: Some(reference.within(counts)),
+        };
+        by_brake.then(|| self.task.change(Some(held)))
+    }
+
+    /// Ends the block by the brake; that by the shrink limit stays.
+    pub fn freed(&self) -> GuardChange {
+        let held = self.task.held.clone().map(|held| Blocked {
+            brake: None,
+            ..held
+        });
+        let baseline = &self.task.baseline;
+        let held = held.and_then(|held| held.again(self.task.guard(), baseline));
+        self.task.change(held)
+    }
+}
+
 /// State of a task under the shrink limit, to be reevaluated at the end of an attempt.
 #[derive(Debug)]
 pub struct GuardedTask {
     spec: String,
     baseline: Baseline,
     held: Option<Blocked>,
+    /// Instances in the input of its queued run, if the brake of the fleet holds that run.
+    braked: Option<InstanceCounts>,
+    now: Option<DateTime<Utc>>,
 }
 
 impl GuardedTask {
@@ -53,7 +108,37 @@ impl GuardedTask {
             spec: task.text("spec")?.to_owned(),
             baseline: baseline(&task)?,
             held: task.json_if_any("held")?,
+            braked: None,
+            now: None,
         })
+    }
+
+    /// Reads the row of [`GuardedTask::read`] with `braked_instances`, of the queued run that the brake holds, and `now`.
+    pub fn read_with_braked(row: &dyn Columns) -> Result<Self, StoreError> {
+        let fields = Fields::new(row, "look at a guard", "tasks").keyed("name")?;
+        Ok(Self {
+            braked: fields.json_if_any("braked_instances")?,
+            now: fields.time_if_any("now")?,
+            ..Self::read(row)?
+        })
+    }
+
+    /// The shrink limit of the task. A spec that cannot be decoded was written by a program with a different definition
+    /// of a task, and counts as having none.
+    fn guard(&self) -> ShrinkLimit {
+        let spec = serde_json::from_str::<TaskSpec>(&self.spec);
+        spec.map_or_else(
+            |_error| ShrinkLimit::default(),
+            |spec| spec.file_settings.guard,
+        )
+    }
+
+    fn change(&self, held: Option<Blocked>) -> GuardChange {
+        GuardChange {
+            held,
+            released: self.baseline.released.clone(),
+            forgets: false,
+        }
     }
 
     /// Reevaluates the shrink limit and returns the change to write, if any.
@@ -68,13 +153,24 @@ impl GuardedTask {
             released: self.baseline.settled(guard),
             ..self.baseline.clone()
         };
-        let held = self.held.as_ref();
+        let held = self.held.clone().or_else(|| self.held_run());
         let held = held.and_then(|held| held.again(guard, &baseline));
         let is_other = held != self.held || baseline.released != self.baseline.released;
         is_other.then_some(GuardChange {
             held,
             released: baseline.released,
             forgets: false,
+        })
+    }
+
+    /// The block of a task whose run was leased when the brake was set, and has gone back to the queue since.
+    fn held_run(&self) -> Option<Blocked> {
+        let counts = self.braked.clone()?;
+        Some(Blocked {
+            since: self.now?,
+            losses: Vec::new(),
+            brake: self.baseline.applied.clone(),
+            counts,
         })
     }
 

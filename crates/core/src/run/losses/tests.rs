@@ -105,6 +105,7 @@ fn blocked(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
         since: DateTime::default(),
         losses: baseline.losses(guard, &web(now)),
         counts: web(now),
+        brake: None,
     }
 }
 
@@ -173,6 +174,7 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
         since: DateTime::default(),
         losses: both.losses(guard, &two(1, 8)),
         counts: two(1, 8),
+        brake: None,
     };
     let losses = both.release(&held).losses(guard, &two(1, 3));
     assert_eq!(losses.len(), 1);
@@ -190,6 +192,7 @@ fn seen_losses_are_compared_by_service() {
         since: DateTime::default(),
         losses: losses.to_vec(),
         counts: InstanceCounts::default(),
+        brake: None,
     };
     let held = blocked(&[loss("web", 3), loss("api", 1)]);
     assert!(held.is_within(&[loss("api", 1), loss("web", 3)]));

@@ -30,14 +30,14 @@ pub(crate) async fn queue(
         "queue a run",
         "-- complete, delete_task, plan_destruction: the run
         INSERT INTO runs (id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash,
-                          status, due_at, created_at, updated_at, settings, requested_by, cause)
+                          status, due_at, created_at, updated_at, settings, requested_by, cause, braked)
         SELECT $2, r.task_name, r.incarnation, $3, $4, $5, $5, r.input_hash, 'queued', coalesce($7, {now}),
                {now}, {now},
                CASE WHEN $6 THEN r.settings ELSE coalesce(
                    (SELECT s.successor FROM settings_successors s WHERE s.number = r.settings), r.settings) END,
                CASE WHEN $6 THEN
                    (SELECT t.destroy_requested_by FROM tasks t WHERE t.name = r.task_name) END,
-               $8
+               $8, r.braked AND $3 = 'apply'
         FROM runs r WHERE r.id = $1",
     );
     let queued = queued.bind(earlier).bind(new.id).bind(kind).bind(destroys);

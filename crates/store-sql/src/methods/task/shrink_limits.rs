@@ -1,4 +1,4 @@
-//! Shrink limits: tasks that lose too many instances are blocked.
+//! Shrink limits: tasks that lose too many instances are blocked, by their own limit or by the brake of the fleet.
 
 use cts_core::{Blocked, Digest, InstanceCounts, Loss, TaskName};
 use cts_store::cell::encoded;
@@ -7,7 +7,7 @@ use cts_store::fields::Fields;
 use cts_store::{StoreError, TaskError};
 use serde_json::{Value, json};
 
-use crate::{Connection, flag, inputs, sql};
+use crate::{Connection, braked_runs, flag, inputs, sql};
 
 const OPERATION: &str = "store the block of a task";
 
@@ -151,12 +151,15 @@ async fn guarded(c: &mut dyn Connection, task: &str) -> Result<Option<GuardedTas
         SELECT t.name, t.spec, t.held, t.applied_instances, t.released_instances,
                (SELECT i.instances FROM runs r JOIN inputs i ON i.hash = r.input_hash
                 WHERE r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'
-                LIMIT 1) AS running_instances
+                LIMIT 1) AS running_instances,
+               i.instances AS braked_instances, {now} AS now
         FROM tasks t
-        WHERE t.name = $1 AND (t.held IS NOT NULL OR t.released_instances IS NOT NULL)",
+        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply' AND q.braked
+        LEFT JOIN inputs i ON i.hash = q.input_hash
+        WHERE t.name = $1 AND (t.held IS NOT NULL OR t.released_instances IS NOT NULL OR q.braked)",
     )
     .bind(task)
-    .optional(c, GuardedTask::read)
+    .optional(c, GuardedTask::read_with_braked)
     .await
 }
 
@@ -204,5 +207,8 @@ pub async fn release(
         .bind(stored_counts(baseline.released.as_ref())?)
         .execute(c)
         .await?;
+    if blocked.brake.is_some() {
+        braked_runs::free(c, Some(task)).await?;
+    }
     Ok(Some(blocked))
 }

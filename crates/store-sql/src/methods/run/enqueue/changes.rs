@@ -210,7 +210,7 @@ async fn replace(c: &mut dyn Connection, replaced: Vec<Value>, now: i64) -> Resu
         "-- enqueue: replace; index runs_pkey
         UPDATE runs
         SET input_hash = n.input, settings = n.settings, trace = n.trace, cause = n.cause,
-            no_retry = FALSE, attempts = 0,
+            no_retry = FALSE, attempts = 0, braked = FALSE,
             due_at = CASE WHEN due_at < $2 THEN due_at ELSE $2 END, updated_at = $2,
             cancel_requested_at = NULL, cancel_force = FALSE, withdrawn = FALSE
         FROM {rows $1 n: id UUID, input TEXT, settings BIGINT, trace TEXT, cause TEXT}

@@ -1,0 +1,345 @@
+//! The numbers of instances of all tasks, and when they set the brake.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::pair::Pair;
+use super::{BrakedRun, FleetMaxShrink, NotedFleet, NotedPair};
+use crate::run::losses::InstanceCounts;
+use crate::view::ViewId;
+
+/// Instances by view and service, with the highest numbers of the last time.
+///
+/// A pair of a view and a service counts once, however many tasks use the view. A view without a snapshot keeps its
+/// last numbers.
+#[derive(Debug)]
+pub struct FleetNumbers {
+    setting: FleetMaxShrink,
+    views: HashMap<ViewId, ViewNumbers>,
+    totals: FleetTotals,
+    set_at: Option<DateTime<Utc>>,
+    leased: Vec<BrakedRun>,
+    /// Pairs whose reference is not their present number.
+    fallen: BTreeSet<(ViewId, String)>,
+}
+
+/// The pairs of a view, by service: a list, because most views have one.
+#[derive(Debug, Default)]
+struct ViewNumbers {
+    datacenter: String,
+    services: Vec<(Box<str>, Pair)>,
+}
+
+impl ViewNumbers {
+    fn get(&self, service: &str) -> Option<&Pair> {
+        let place = self.place(service).ok()?;
+        self.services.get(place).map(|(_service, pair)| pair)
+    }
+
+    fn get_mut(&mut self, service: &str) -> Option<&mut Pair> {
+        let place = self.place(service).ok()?;
+        self.services.get_mut(place).map(|(_service, pair)| pair)
+    }
+
+    /// The pair of a service, which may be new.
+    fn pair(&mut self, service: String) -> &mut Pair {
+        let place = match self.place(&service) {
+            Ok(place) => place,
+            Err(place) => {
+                if self.services.is_empty() {
+                    self.services.reserve_exact(1);
+                }
+                self.services
+                    .insert(place, (service.into(), Pair::default()));
+                place
+            }
+        };
+        &mut self.services[place].1
+    }
+
+    fn place(&self, service: &str) -> Result<usize, usize> {
+        self.services
+            .binary_search_by(|(known, _pair)| (**known).cmp(service))
+    }
+
+    /// Forgets services without an instance that count.
+    fn forget_gone(&mut self) {
+        self.services
+            .retain(|(_service, pair)| pair.now > 0 || !pair.past().is_empty());
+    }
+}
+
+/// Sums over all pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FleetTotals {
+    /// Instances that are lost.
+    pub lost: u64,
+    /// Instances of the reference.
+    pub of: u64,
+}
+
+impl FleetNumbers {
+    /// Begins with what another leader has noted, without views.
+    pub fn new(setting: FleetMaxShrink, noted: &NotedFleet) -> Self {
+        let mut numbers = Self {
+            setting,
+            views: HashMap::new(),
+            totals: FleetTotals::default(),
+            set_at: noted.set_at,
+            leased: noted.leased.clone(),
+            fallen: BTreeSet::new(),
+        };
+        for pair in &noted.pairs {
+            let view = numbers.views.entry(pair.view.clone()).or_default();
+            view.datacenter.clone_from(&pair.datacenter);
+            *view.pair(pair.service.clone()) = Pair::restored(pair.now, pair.past.clone());
+        }
+        numbers.recount();
+        numbers
+    }
+
+    /// Takes the numbers of inputs that were applied last, for the pairs that another leader has not noted. The largest of
+    /// several inputs counts.
+    pub fn begin_with(&mut self, applied: impl IntoIterator<Item = InstanceCounts>) {
+        for (view, service, number) in applied.into_iter().flat_map(InstanceCounts::into_pairs) {
+            let key = (view, service);
+            let is_noted = self.fallen.contains(&key);
+            let (view, service) = key;
+            let pair = self.views.entry(view).or_default().pair(service);
+            if !is_noted {
+                *pair = Pair::of(number.max(pair.now));
+            }
+        }
+        self.recount();
+    }
+
+    /// Keeps these views alone: those that enabled tasks use, each with its datacenter. Returns those that were not known
+    /// before.
+    pub fn keep_views(&mut self, used: &BTreeMap<ViewId, String>) -> Vec<ViewId> {
+        let new = used.keys().filter(|view| !self.views.contains_key(*view));
+        let new = new.cloned().collect();
+        self.views.retain(|view, _numbers| used.contains_key(view));
+        for (view, datacenter) in used {
+            let numbers = self.views.entry(view.clone()).or_default();
+            numbers.datacenter.clone_from(datacenter);
+        }
+        self.recount();
+        new
+    }
+
+    /// Takes the present numbers of a view. Returns whether a service has lost more than before.
+    pub fn observe(
+        &mut self,
+        view: &ViewId,
+        mut counts: BTreeMap<String, u32>,
+        at: DateTime<Utc>,
+    ) -> bool {
+        let is_set = self.is_set();
+        let Some(numbers) = self.views.get_mut(view) else {
+            return false;
+        };
+        let mut loses = false;
+        for (service, pair) in &mut numbers.services {
+            let now = counts.remove(&**service).unwrap_or_default();
+            if pair.now == now {
+                continue;
+            }
+            let before = pair.lost();
+            self.totals.subtract(pair);
+            pair.change(now, at, is_set);
+            self.totals.add(pair);
+            loses |= pair.lost() > before;
+            let key = (view.clone(), String::from(&**service));
+            if pair.past().is_empty() {
+                self.fallen.remove(&key);
+            } else {
+                self.fallen.insert(key);
+            }
+        }
+        for (service, now) in counts {
+            self.totals.of += u64::from(now);
+            *numbers.pair(service) = Pair::of(now);
+        }
+        numbers.forget_gone();
+        loses
+    }
+
+    /// Views with a number that ended longer ago than it counts, each with the end of the first such number. None while
+    /// the brake is set.
+    pub fn expired(&self, at: DateTime<Utc>) -> BTreeMap<ViewId, DateTime<Utc>> {
+        let mut expired: BTreeMap<ViewId, DateTime<Utc>> = BTreeMap::new();
+        if self.is_set() {
+            return expired;
+        }
+        for (view, service) in &self.fallen {
+            let pair = self.views.get(view).and_then(|it| it.get(service));
+            let ended = pair.and_then(Pair::ended);
+            if let Some(ended) = ended.filter(|&ended| self.counts_until(ended) <= at) {
+                let first = expired.entry(view.clone()).or_insert(ended);
+                *first = ended.min(*first);
+            }
+        }
+        expired
+    }
+
+    /// When something that happened at `since` no longer counts.
+    pub fn counts_until(&self, since: DateTime<Utc>) -> DateTime<Utc> {
+        let within = TimeDelta::from_std(self.setting.within).unwrap_or(TimeDelta::MAX);
+        since
+            .checked_add_signed(within)
+            .unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+
+    /// Forgets the numbers of a view that ended until then.
+    pub fn forget(&mut self, view: &ViewId, until: DateTime<Utc>) {
+        let of_view: Vec<String> = self.fallen_in(view).cloned().collect();
+        let Some(numbers) = self.views.get_mut(view) else {
+            return;
+        };
+        for service in of_view {
+            let Some(pair) = numbers.get_mut(&service) else {
+                continue;
+            };
+            self.totals.subtract(pair);
+            pair.forget(until);
+            self.totals.add(pair);
+            if pair.past().is_empty() {
+                self.fallen.remove(&(view.clone(), service));
+            }
+        }
+        numbers.forget_gone();
+    }
+
+    fn fallen_in(&self, view: &ViewId) -> impl Iterator<Item = &String> {
+        let from = self.fallen.range((view.clone(), String::new())..);
+        let own = view.clone();
+        from.take_while(move |(of, _service)| *of == own)
+            .map(|(_view, service)| service)
+    }
+
+    /// Sets or ends the brake if the numbers require that. Returns whether it did.
+    pub fn judge(&mut self, at: DateTime<Utc>) -> bool {
+        let FleetTotals { lost, of } = self.totals;
+        match self.set_at {
+            None if self.setting.sets(lost, of) => self.set_at = Some(at),
+            Some(_) if self.setting.ends(lost, of) => self.end(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether the brake is set.
+    pub fn is_set(&self) -> bool {
+        self.set_at.is_some()
+    }
+
+    /// The sums.
+    pub fn totals(&self) -> FleetTotals {
+        self.totals
+    }
+
+    /// Whether a number counts that is not the present one.
+    pub fn has_fallen(&self) -> bool {
+        !self.fallen.is_empty()
+    }
+
+    /// The runs that were leased when the brake was set.
+    pub fn note_leased(&mut self, leased: Vec<BrakedRun>) {
+        self.leased = leased;
+    }
+
+    /// Takes what a person has released.
+    pub fn take_release(&mut self, noted: &NotedFleet) {
+        self.end();
+        for pair in &noted.pairs {
+            let numbers = self.views.get_mut(&pair.view);
+            if let Some(known) = numbers.and_then(|it| it.get_mut(&pair.service)) {
+                *known = Pair::restored(known.now, pair.past.clone());
+            }
+        }
+        self.recount();
+    }
+
+    /// The reference of the services that an input has fewer instances of, while the brake is set.
+    pub fn reference(&self, input: &InstanceCounts) -> Option<InstanceCounts> {
+        if !self.is_set() {
+            return None;
+        }
+        let mut lost: BTreeMap<ViewId, BTreeMap<String, u32>> = BTreeMap::new();
+        for view in input.views() {
+            for service in self.fallen_in(view) {
+                let pair = self.views.get(view).and_then(|it| it.get(service));
+                let reference = pair.map_or(0, Pair::reference);
+                if input.number(view, service) < reference {
+                    let services = lost.entry(view.clone()).or_default();
+                    services.insert(service.clone(), reference);
+                }
+            }
+        }
+        (!lost.is_empty()).then(|| lost.into_iter().collect())
+    }
+
+    /// What the leader notes in the store.
+    pub fn noted(&self) -> NotedFleet {
+        let pairs = self.fallen.iter().filter_map(|(view, service)| {
+            let numbers = self.views.get(view)?;
+            let pair = numbers.get(service)?;
+            Some(NotedPair {
+                view: view.clone(),
+                datacenter: numbers.datacenter.clone(),
+                service: service.clone(),
+                now: pair.now,
+                past: pair.past().to_vec(),
+            })
+        });
+        NotedFleet {
+            setting: Some(self.setting),
+            set_at: self.set_at,
+            lost: self.totals.lost,
+            of: self.totals.of,
+            pairs: pairs.collect(),
+            leased: self.leased.clone(),
+        }
+    }
+
+    fn end(&mut self) {
+        self.set_at = None;
+        self.leased.clear();
+        for (view, service) in &self.fallen {
+            let numbers = self.views.get_mut(view);
+            if let Some(pair) = numbers.and_then(|it| it.get_mut(service)) {
+                pair.loosen();
+            }
+        }
+        self.recount();
+    }
+
+    fn recount(&mut self) {
+        self.totals = FleetTotals::default();
+        self.fallen.clear();
+        for (view, numbers) in &self.views {
+            for (service, pair) in &numbers.services {
+                self.totals.add(pair);
+                if !pair.past().is_empty() {
+                    self.fallen.insert((view.clone(), String::from(&**service)));
+                }
+            }
+        }
+    }
+}
+
+impl FleetTotals {
+    fn add(&mut self, pair: &Pair) {
+        self.lost += u64::from(pair.lost());
+        self.of += u64::from(pair.reference());
+    }
+
+    fn subtract(&mut self, pair: &Pair) {
+        self.lost -= u64::from(pair.lost());
+        self.of -= u64::from(pair.reference());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The numbers of one service in one view.
+
+use chrono::{DateTime, Utc};
+
+/// Instances of one service in one view: now, and the higher numbers before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Pair {
+    pub(super) now: u32,
+    /// Numbers that still count, each with the time when it ended: the highest and oldest first.
+    past: Vec<(u32, DateTime<Utc>)>,
+}
+
+impl Pair {
+    pub(super) fn of(now: u32) -> Self {
+        Self {
+            now,
+            past: Vec::new(),
+        }
+    }
+
+    pub(super) fn restored(now: u32, past: Vec<(u32, DateTime<Utc>)>) -> Self {
+        Self { now, past }
+    }
+
+    /// The number in the reference: the highest one that counts.
+    pub(super) fn reference(&self) -> u32 {
+        self.past
+            .first()
+            .map_or(self.now, |(number, _ended)| *number)
+    }
+
+    pub(super) fn lost(&self) -> u32 {
+        self.reference().saturating_sub(self.now)
+    }
+
+    pub(super) fn past(&self) -> &[(u32, DateTime<Utc>)] {
+        &self.past
+    }
+
+    /// When the number of the reference ended; `None` while the present number is the reference.
+    pub(super) fn ended(&self) -> Option<DateTime<Utc>> {
+        self.past.first().map(|(_number, ended)| *ended)
+    }
+
+    /// Takes a new number. While the brake is set the reference stands still.
+    pub(super) fn change(&mut self, now: u32, at: DateTime<Utc>, is_set: bool) {
+        if now == self.now {
+            return;
+        }
+        let before = std::mem::replace(&mut self.now, now);
+        if is_set {
+            if self.past.is_empty() {
+                self.past.push((before, at));
+            }
+            return;
+        }
+        if now < before {
+            self.past.push((before, at));
+        }
+        // The numbers fall from the first on, so the present number hides the last ones.
+        while self
+            .past
+            .last()
+            .is_some_and(|(number, _ended)| *number <= now)
+        {
+            self.past.pop();
+        }
+    }
+
+    /// Forgets the numbers that ended until then.
+    pub(super) fn forget(&mut self, until: DateTime<Utc>) {
+        self.past.retain(|(_number, ended)| *ended > until);
+    }
+
+    /// The brake has ended, and the reference may change again.
+    pub(super) fn loosen(&mut self) {
+        let now = self.now;
+        self.past.retain(|(number, _ended)| *number > now);
+    }
+}
