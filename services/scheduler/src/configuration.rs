@@ -9,6 +9,7 @@
 //!   registered the same blocks, the same transaction puts these in force.
 //! * Members that may be dead are waited for this long. A takeover, a crash and a leave decide nothing. If no
 //!   configuration is stored, the file of the first leader counts.
+//! * The brake of the fleet takes effect with the task blocks. Members compare its text, which is among their settings.
 //! * When the number of the configuration in force changes, the leader updates the stored tasks, logs each changed
 //!   task, and begins with a new planner.
 
@@ -21,10 +22,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{ConfigurationFingerprint, LeaderEpoch, TaskSpec, Verdict};
 use cts_store::{
-    Configuration, ConfigurationInForce, LeaderError, Member, PendingDeletions, Registered, Store,
-    StoreError,
+    Configuration, ConfigurationInForce, FLEET_MAX_SHRINK, LeaderError, Member, PendingDeletions,
+    Registered, Store, StoreError,
 };
 use tokio::time::sleep;
 
@@ -64,8 +66,12 @@ impl OwnConfiguration {
         time_to_live: Duration,
         modules: &Modules,
         tasks: &[TaskSpec],
-        settings: BTreeMap<String, String>,
+        mut settings: BTreeMap<String, String>,
+        fleet_max_shrink: Option<FleetMaxShrink>,
     ) -> Result<Self, StoreError> {
+        // The settings may be those of files that had a brake.
+        settings.remove(FLEET_MAX_SHRINK);
+        settings.extend(brake_text(fleet_max_shrink).map(|text| (FLEET_MAX_SHRINK.into(), text)));
         let stored = store.tasks().await?;
         let tasks = modules.pack(&*store, tasks, &stored, NamedBy::File).await?;
         let fingerprint = ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?;
@@ -77,6 +83,7 @@ impl OwnConfiguration {
                 tasks,
                 fingerprint,
                 settings,
+                fleet_max_shrink,
             }),
         })
     }
@@ -183,6 +190,19 @@ impl OwnConfiguration {
             }
         }
     }
+}
+
+/// Whether the brake of the fleet that a member has registered is the one in force.
+pub(crate) fn has_brake_in_force(
+    settings: &BTreeMap<String, String>,
+    in_force: &ConfigurationInForce,
+) -> bool {
+    settings.get(FLEET_MAX_SHRINK) == brake_text(in_force.fleet_max_shrink).as_ref()
+}
+
+/// The text by which members compare the brake of the fleet; `None` while it is off.
+fn brake_text(brake: Option<FleetMaxShrink>) -> Option<String> {
+    brake.map(|brake| brake.to_string())
 }
 
 fn not_encoded(error: serde_json::Error) -> StoreError {

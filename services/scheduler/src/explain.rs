@@ -2,6 +2,7 @@
 //! from these notes.
 
 mod board;
+mod brake;
 mod build;
 mod cause;
 mod current;

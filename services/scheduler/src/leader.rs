@@ -6,6 +6,7 @@ mod disabled_tasks;
 pub(crate) mod election;
 mod expired_leases;
 pub(crate) mod first_pass;
+mod fleet_brake;
 mod housekeeping;
 pub(crate) mod leader_context;
 pub(crate) mod leader_loop;
@@ -29,6 +30,7 @@ use tokio::time::{Instant, sleep};
 use crate::configuration::OwnConfiguration;
 use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
+use crate::leader::fleet_brake::FleetBrake;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::leader_loop::LeaderLoop;
 use crate::leader::settings::{SettingsInForce, SettingsKeeper};
@@ -57,6 +59,8 @@ pub(crate) struct TakenOver {
     pub(crate) tasks: Vec<TaskSpec>,
     /// Number of the configuration in force.
     number: u64,
+    /// The brake of the fleet, if it is configured.
+    brake: Option<FleetBrake>,
     /// Tasks that this configuration declares.
     declared: Vec<TaskSpec>,
     /// Tasks that were not stored or removed yet, because a run of theirs is running.
@@ -76,13 +80,15 @@ impl Leader {
             let TakenOver {
                 number,
                 tasks,
+                brake,
                 declared,
                 unfinished,
             } = self.take_over(&term).await;
             let is_takeover = term.is_takeover() && self.first_pass == Unchanged::Skip;
             self.context.first_pass.begin(&tasks, is_takeover);
             let (keeper, settings) = SettingsKeeper::new(&self.context);
-            let leader_loop = self.leader_loop(&term, (&tasks, beginning), settings);
+            let mut leader_loop = self.leader_loop(&term, (&tasks, beginning), settings);
+            leader_loop.brake = brake;
             // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a
             // second time.
             drop(tasks);
@@ -154,6 +160,7 @@ impl Leader {
             look_at_disabled: None,
             broken: BrokenModules::default(),
             readings: JoinSet::new(),
+            brake: None,
         }
     }
 
@@ -196,9 +203,17 @@ impl Leader {
         let ready = stored
             .into_iter()
             .filter(|task| task.phase == TaskPhase::Ready);
+        let tasks: Vec<TaskSpec> = ready.map(|task| task.spec).collect();
+        let brake = FleetBrake::take_over(
+            &*self.context.store,
+            epoch,
+            in_force.fleet_max_shrink,
+            (&tasks, self.context.mode),
+        );
         Ok(TakenOver {
             number: in_force.number,
-            tasks: ready.map(|task| task.spec).collect(),
+            brake: brake.await?,
+            tasks,
             declared,
             unfinished,
         })

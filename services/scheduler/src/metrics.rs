@@ -269,7 +269,7 @@ type Gauge = (
     fn(&ClusterNumbers) -> u64,
 );
 
-const GAUGES: [Gauge; 8] = [
+const GAUGES: [Gauge; 11] = [
     ("cts.queue.runs", "", "Queued runs, due or not.", |now| {
         now.queue.queued
     }),
@@ -305,6 +305,24 @@ const GAUGES: [Gauge; 8] = [
         "",
         "Tasks whose newest input is blocked by their shrink limit.",
         |now| now.blocked,
+    ),
+    (
+        "cts.brake.set",
+        "",
+        "1 while the brake of the fleet is set, else 0.",
+        |now| now.brake.is_set().into(),
+    ),
+    (
+        "cts.brake.lost",
+        "{instance}",
+        "Instances that the fleet has lost, against the reference of the brake.",
+        |now| now.brake.lost,
+    ),
+    (
+        "cts.brake.of",
+        "{instance}",
+        "Instances of the fleet in the reference of the brake; 0 while it is off.",
+        |now| now.brake.of,
     ),
     (
         "cts.queue.oldest.age",

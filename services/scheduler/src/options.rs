@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeZone, Utc};
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{Clock, CronExpression, TaskSpec};
 use cts_rpc::Peers;
 use cts_store::{Member, Retention, Store, StoreError, Unchanged};
@@ -41,6 +42,8 @@ pub struct Options {
     /// Further settings that the members of a cluster should have in common, by name, for people; without
     /// secrets.
     pub settings: BTreeMap<String, String>,
+    /// The brake of the fleet, as the files declare it.
+    pub fleet_max_shrink: Option<FleetMaxShrink>,
     /// Retention of ended runs.
     pub retention: Retention,
     /// Space that the logs of all runs may take, in bytes.
@@ -105,6 +108,7 @@ impl Options {
             first_pass: Unchanged::AsTaskSays,
             modules: Modules::InPlace,
             settings: BTreeMap::new(),
+            fleet_max_shrink: None,
             retention: Retention::of_any_age(500),
             logs_kept: u64::MAX,
             input_timeout: Duration::from_mins(1),

@@ -31,6 +31,7 @@ mod agenda;
 mod awaited_reads;
 mod cause;
 mod completeness;
+mod counted_views;
 mod cron_state;
 mod decision;
 mod desired_task;
@@ -43,6 +44,7 @@ mod reads;
 mod reconcile;
 mod task_snapshot;
 mod tick;
+mod to_count;
 mod unreadable;
 mod view_problem;
 mod wanted_reads;
@@ -67,6 +69,7 @@ pub(crate) use self::desired_task::{DesiredTask, TaskMode};
 pub(crate) use self::due::{Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 use self::entry::Entry;
 pub(crate) use self::task_snapshot::TaskSnapshot;
+use self::to_count::ToCount;
 pub(crate) use self::unreadable::{AppliedInput, NewlyHeld, WantedInput};
 pub(crate) use self::view_problem::ViewProblem;
 use self::wanted_reads::WantedReads;
@@ -87,6 +90,7 @@ pub(crate) struct Planner {
     reconciled: bool,
     /// Counts changes that explanations show.
     changes: u64,
+    to_count: ToCount,
 }
 
 impl Planner {
@@ -102,6 +106,7 @@ impl Planner {
             wanted_reads: WantedReads::default(),
             reconciled: false,
             changes: 0,
+            to_count: ToCount::default(),
         };
         for task in tasks.into_iter().filter(|task| task.enabled) {
             planner.add(task.name().clone(), Entry::initial(task), Duration::ZERO);
@@ -188,6 +193,9 @@ impl Planner {
         let lines = lines.unwrap_or_default();
         view.changed_at = now;
         view.shown.take();
+        if view.source.item_kind() == ItemKind::Instances {
+            self.to_count.changed.insert(id.clone());
+        }
         self.changes += 1;
         if has_other_unreadable {
             self.unreadable_changed(id);

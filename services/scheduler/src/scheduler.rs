@@ -141,6 +141,7 @@ impl Scheduler {
             &options.modules,
             &options.tasks,
             options.settings.clone(),
+            options.fleet_max_shrink,
         );
         let own = own.await.map_err(RunError::Prepare)?;
         // From here on `own` has the tasks, with their modules.
@@ -267,6 +268,7 @@ impl Scheduler {
                 watchers: self.leader.context.watchers.clone(),
                 health: self.health.clone(),
                 overviews: Overviews::new(board.clone()),
+                notifier: Arc::clone(notifier),
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),

@@ -19,7 +19,7 @@ mod ending;
 pub(crate) mod module_again;
 pub(crate) mod modules;
 pub(crate) mod reader;
-mod refusal;
+pub(crate) mod refusal;
 mod run_end;
 pub(crate) mod run_requests;
 mod update;

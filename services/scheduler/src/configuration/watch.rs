@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use cts_core::{Chain, ConfigurationFingerprint, Incarnation, Verdict};
-use cts_store::{ConfigurationInForce, MemberConfiguration, StoreError};
+use cts_store::{ConfigurationInForce, FLEET_MAX_SHRINK, MemberConfiguration, StoreError};
 use tokio::time::{Instant, sleep};
 
 use super::file_tasks::{FileTasks, State};
-use super::{LONGEST_POLL, OwnConfiguration, POLL, list_differences};
+use super::{
+    LONGEST_POLL, OwnConfiguration, POLL, brake_text, has_brake_in_force, list_differences,
+};
 use crate::notifier::Notifier;
 
 /// Time between two log lines about a condition that lasts.
@@ -103,16 +105,17 @@ async fn compare(own: &OwnConfiguration, logged: &mut LastLogged) -> Result<(), 
         .any(|state| state.leader && state.member.incarnation == own.member.incarnation);
     let configuration = &own.configuration;
     let id = (own.member.id.as_str(), own.member.incarnation);
-    logged.compare(id, &configuration.fingerprint, &in_force);
+    let (fingerprint, settings) = (&configuration.fingerprint, &configuration.settings);
+    logged.compare(id, (fingerprint, settings), &in_force);
     for other in own.store.configurations(own.time_to_live).await? {
         if other.incarnation == own.member.incarnation {
             continue;
         }
         if leads {
             let id = (other.id.as_str(), other.incarnation);
-            logged.compare(id, &other.fingerprint, &in_force);
+            logged.compare(id, (&other.fingerprint, &other.settings), &in_force);
         }
-        logged.compare_settings(&configuration.settings, &other);
+        logged.compare_settings(settings, &other);
     }
     Ok(())
 }
@@ -121,24 +124,40 @@ impl LastLogged {
     fn compare(
         &mut self,
         (id, incarnation): (&str, Incarnation),
-        fingerprint: &ConfigurationFingerprint,
+        (fingerprint, settings): (&ConfigurationFingerprint, &BTreeMap<String, String>),
         in_force: &ConfigurationInForce,
     ) {
         let differences = fingerprint.differences(&in_force.fingerprint);
+        let brakes_differ = !has_brake_in_force(settings, in_force);
         let key = (incarnation, in_force.number);
         let was_logged = self.not_in_force.get(&key);
-        if differences.is_empty() || was_logged.is_some_and(|at| at.elapsed() < AGAIN) {
+        if differences.is_empty() && !brakes_differ
+            || was_logged.is_some_and(|at| at.elapsed() < AGAIN)
+        {
             return;
         }
-        let tasks = list_differences(&differences);
-        tracing::warn!(
-            target: "ha.compat",
-            member = id,
-            tasks,
-            in_force_since = in_force.decided_at.to_rfc3339(),
-            decided_by = in_force.decided_by,
-            "the task blocks of a member are not in force: they take effect when all members have started with the same"
-        );
+        let since = in_force.decided_at.to_rfc3339();
+        if !differences.is_empty() {
+            tracing::warn!(
+                target: "ha.compat",
+                member = id,
+                tasks = list_differences(&differences),
+                in_force_since = since,
+                decided_by = in_force.decided_by,
+                "the task blocks of a member are not in force: they take effect when all members have started with the same"
+            );
+        }
+        if brakes_differ {
+            tracing::warn!(
+                target: "ha.compat",
+                member = id,
+                fleet_max_shrink = settings.get(FLEET_MAX_SHRINK).map_or("off", String::as_str),
+                in_force = brake_text(in_force.fleet_max_shrink).as_deref().unwrap_or("off"),
+                in_force_since = since,
+                decided_by = in_force.decided_by,
+                "the brake of the fleet of a member is not in force: it takes effect when all members have started with the same"
+            );
+        }
         self.not_in_force.insert(key, Instant::now());
     }
 

@@ -16,6 +16,7 @@ use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, ShownRun, Store, StoreError, StoredTask};
 
+use super::brake::{brake_text, is_braked};
 use super::cause::cause_of;
 use super::current::{self, hosts};
 use super::group::{has_open_remote, taken_group};
@@ -289,16 +290,7 @@ impl Facts<'_> {
                 self.worker_obstacle(&mut add);
             }
         }
-        if let Some(blocked) = &self.held {
-            let losses = losses_text(&blocked.losses).unwrap_or_default();
-            let since = blocked.since.to_rfc3339_opts(SecondsFormat::Secs, true);
-            let text = format!(
-                "a guard holds it back since {since}: {losses}; it goes on when it is released (`cts task release {}`) \
-                 or the instances are back",
-                self.task.spec.name()
-            );
-            add(ObstacleKind::Held, text, None);
-        }
+        self.loss_obstacles(&mut add);
         if let Some(owed) = self.owes_run.filter(|_| current.is_none()) {
             let text = format!("{}: the next run does", owed.waiting());
             add(ObstacleKind::Held, text, None);
@@ -321,6 +313,31 @@ impl Facts<'_> {
             self.queue_obstacles(run, &mut add);
         }
         obstacles
+    }
+
+    /// The shrink limit of the task, and the brake of the fleet.
+    fn loss_obstacles(&self, add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>)) {
+        let name = self.task.spec.name();
+        if let Some(blocked) = &self.held {
+            let mut losses = blocked.losses.clone();
+            if blocked.brake.is_some() {
+                let limit = self.task.spec.file_settings.guard;
+                losses.retain(|loss| limit.forbids(loss.applied, loss.now));
+            }
+            if let Some(losses) = losses_text(&losses) {
+                let since = blocked.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+                let text = format!(
+                    "a guard holds it back since {since}: {losses}; it goes on when it is released (`cts task release {name}`) \
+                     or the instances are back"
+                );
+                add(ObstacleKind::Held, text, None);
+            }
+        }
+        let braked = self.held.as_ref().filter(|held| held.brake.is_some());
+        let shown = self.current.as_ref().map(ShownRun::from);
+        if braked.is_some() || shown.as_ref().is_some_and(is_braked) {
+            add(ObstacleKind::Brake, brake_text(braked, name), None);
+        }
     }
 
     fn input_obstacles(&self, add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>)) {
@@ -362,6 +379,10 @@ impl Facts<'_> {
         run: &RunRecord,
         add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>),
     ) {
+        if is_braked(&ShownRun::from(run)) {
+            // The brake is an obstacle already.
+            return;
+        }
         if run.due_at > self.now {
             let text = match run.attempts {
                 0 => format!("run {} tries a failed input again", run.id),

@@ -9,10 +9,14 @@ use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{ShownRun, TaskState, WorkerState};
 
+use super::brake::is_braked;
 use super::known::{KnownProblem, KnownTask};
 
 /// Characters of a reason that are shown.
 const TEXT_SHOWN: usize = 500;
+
+/// Begins the reason of a task that the brake of the fleet holds.
+const BY_BRAKE: &str = "held by the brake of the fleet";
 
 /// Known facts about one task.
 pub(super) struct Facts<'a> {
@@ -70,7 +74,11 @@ impl Facts<'_> {
         proto::CurrentState {
             name: convert::current_state_to_wire(timed.state).into(),
             since: timed.since.map(convert::timestamp_to_wire),
-            until: timed.until.map(convert::timestamp_to_wire),
+            // A run that the brake holds is never due.
+            until: timed
+                .until
+                .filter(|_| !self.has_braked_run())
+                .map(convert::timestamp_to_wire),
             text: excerpt(&self.text(timed.state), TEXT_SHOWN),
             run_id: self.run.map(|run| run.id.to_string()).unwrap_or_default(),
             worker: worker.unwrap_or_default().to_owned(),
@@ -163,6 +171,11 @@ impl Facts<'_> {
         let conflict = self.state.conflict.as_ref();
         held.map(|held| held.since)
             .or_else(|| conflict.map(|(_, at)| *at))
+            .or_else(|| self.run.filter(|run| is_braked(run))?.started_at)
+    }
+
+    fn has_braked_run(&self) -> bool {
+        self.run.is_some_and(is_braked)
     }
 
     fn blocked_by(&self) -> String {
@@ -171,6 +184,12 @@ impl Facts<'_> {
         }
         let held = self.state.held.as_ref();
         let losses = held.and_then(|held| losses_text(&held.losses));
+        let is_braked = held.is_some_and(|held| held.brake.is_some()) || self.has_braked_run();
+        let losses = match (losses, is_braked) {
+            (Some(losses), true) => Some(format!("{BY_BRAKE}: {losses}")),
+            (None, true) => Some(BY_BRAKE.to_owned()),
+            (losses, false) => losses,
+        };
         let losses = losses.map(|losses| match self.state.owes_run {
             Some(owed) => format!("{losses}; {}", owed.waiting()),
             None => losses,

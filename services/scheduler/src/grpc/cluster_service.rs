@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{ConfigurationFingerprint, TaskDifference};
+use cts_core::TaskDifference;
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_rpc::{HealthSwitch, Peers, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
+use crate::configuration::has_brake_in_force;
+use crate::grpc::brake::{brake_to_wire, release};
 use crate::grpc::overview::Overviews;
 use crate::leader::settings::other_settings;
 use crate::liveness::LOST;
+use crate::notifier::Notifier;
 use crate::status::OrStatus as _;
 
 /// Why a scheduler does not serve.
@@ -30,6 +33,7 @@ pub(crate) struct ClusterEndpoint {
     /// Follows whether this replica can request the leadership, which is a write.
     pub(crate) health: HealthSwitch,
     pub(crate) overviews: Overviews,
+    pub(crate) notifier: Arc<Notifier>,
 }
 
 #[tonic::async_trait]
@@ -79,6 +83,24 @@ impl ClusterService for ClusterEndpoint {
         let overview = self.overviews.newest(&self.watchers).await.or_status()?;
         Ok(Response::new(Arc::unwrap_or_clone(overview)))
     }
+
+    async fn get_brake(
+        &self,
+        _request: Request<proto::GetBrakeRequest>,
+    ) -> Result<Response<proto::GetBrakeResponse>, Status> {
+        let brake = self.store.brake().await.or_status()?;
+        Ok(Response::new(proto::GetBrakeResponse {
+            brake: Some(brake_to_wire(brake)),
+        }))
+    }
+
+    async fn release_brake(
+        &self,
+        request: Request<proto::ReleaseBrakeRequest>,
+    ) -> Result<Response<proto::ReleaseBrakeResponse>, Status> {
+        let released = release(&self.store, &self.notifier, request).await?;
+        Ok(Response::new(released))
+    }
 }
 
 impl ClusterEndpoint {
@@ -86,11 +108,10 @@ impl ClusterEndpoint {
         let in_force = self.store.configuration_in_force().await?;
         let registered = self.store.configurations(self.time_to_live).await?;
         let members = self.store.members(self.time_to_live).await?;
-        let fingerprint = in_force.as_ref().map(|in_force| &in_force.fingerprint);
         let members = members.into_iter().map(|state| {
             let incarnation = state.member.incarnation;
             let own = registered.iter().find(|own| own.incarnation == incarnation);
-            member_to_wire(state, own, fingerprint)
+            member_to_wire(state, own, in_force.as_ref())
         });
         let settings = self.store.settings().await?;
         let workers = self.store.workers(LOST).await?;
@@ -124,17 +145,19 @@ fn in_force_to_wire(in_force: &ConfigurationInForce) -> proto::ConfigurationInFo
 fn member_to_wire(
     state: MemberState,
     own: Option<&MemberConfiguration>,
-    in_force: Option<&ConfigurationFingerprint>,
+    in_force: Option<&ConfigurationInForce>,
 ) -> proto::MemberConfiguration {
-    let differences = own
-        .zip(in_force)
-        .map(|(own, in_force)| own.fingerprint.differences(in_force));
+    let compared = own.zip(in_force);
+    let has_brake =
+        compared.is_some_and(|(own, in_force)| has_brake_in_force(&own.settings, in_force));
+    let differences =
+        compared.map(|(own, in_force)| own.fingerprint.differences(&in_force.fingerprint));
     proto::MemberConfiguration {
         id: state.member.id,
         address: state.member.address,
         leader: state.leader,
         digest: own.map(|own| own.fingerprint.digest().to_string()),
-        in_force: differences.as_ref().is_some_and(Vec::is_empty),
+        in_force: has_brake && differences.as_ref().is_some_and(Vec::is_empty),
         differences: differences
             .unwrap_or_default()
             .into_iter()

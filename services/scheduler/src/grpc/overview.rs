@@ -15,12 +15,13 @@ use cts_proto::watch::v1::GetConsulRequest;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_rpc::convert::current_state_to_wire;
 use cts_rpc::{Paced, PeerCondition, Peers, convert};
-use cts_store::{MemberState, StoreError, WorkerState};
+use cts_store::{MemberState, StoreError, StoredBrake, WorkerState};
 use futures::future::join_all;
 use tokio::time::timeout;
 use tonic::Response;
 
-use self::problems::{no_worker, of_cluster, of_silent_consul, of_task, of_watcher};
+use self::problems::{no_worker, of_brake, of_cluster, of_silent_consul, of_task, of_watcher};
+use super::brake::brake_to_wire;
 use super::queue::queue_of;
 use crate::explain::{Board, Looked, Summary, ViewCounts};
 use crate::leader::settings::other_settings;
@@ -63,13 +64,15 @@ impl Overviews {
                 let looked = looked?;
                 let rest = async {
                     let depth = board.store().queue_depth().await?;
-                    Ok((depth, board.store().settings().await?))
+                    let settings = board.store().settings().await?;
+                    Ok((depth, settings, board.store().brake().await?))
                 };
-                let (depth, settings) = rest.await.map_err(Arc::new)?;
+                let (depth, settings, brake) = rest.await.map_err(Arc::new)?;
                 let queue = queue_of(depth, &looked.waiting, &looked.workers);
+                let brake = Some(brake).filter(|it| it.fleet.setting.is_some());
                 let overview = overview(
                     (&looked, board.leadership()),
-                    (queue, &settings),
+                    (queue, &settings, brake),
                     board.summary(PROBLEMS),
                     (&watchers.conditions(), &silent),
                     board.clock().now(),
@@ -83,7 +86,7 @@ impl Overviews {
 
 fn overview(
     (looked, leadership): (&Looked, Duration),
-    (queue, settings): (GetQueueResponse, &[SettingsGeneration]),
+    (queue, settings, brake): (GetQueueResponse, &[SettingsGeneration], Option<StoredBrake>),
     tasks: Summary,
     (watchers, silent): (&[PeerCondition], &BTreeMap<String, Duration>),
     now: DateTime<Utc>,
@@ -97,7 +100,13 @@ fn overview(
     });
     let workers: Vec<_> = workers.collect();
     let data = observed_data(tasks.views);
-    let mut problems = of_cluster(&members, &workers, &queue, (&data, tasks.in_outage));
+    let mut problems: Vec<_> = brake.iter().filter_map(of_brake).collect();
+    problems.extend(of_cluster(
+        &members,
+        &workers,
+        &queue,
+        (&data, tasks.in_outage),
+    ));
     problems.extend(no_worker(&workers, &queue, &tasks.counts));
     problems.extend(silent.iter().map(of_silent_consul));
     problems.extend(watchers.iter().filter_map(of_watcher));
@@ -117,6 +126,7 @@ fn overview(
         tasks: counts.collect(),
         at: Some(convert::timestamp_to_wire(now)),
         watchers: watchers.iter().map(watcher).collect(),
+        brake: brake.map(brake_to_wire),
     }
 }
 

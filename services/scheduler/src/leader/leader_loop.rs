@@ -1,6 +1,7 @@
 //! The loop that turns changes and requests into queued runs: one planner, one writer.
 
 mod applied;
+mod brake;
 mod enqueue;
 mod enqueued;
 mod modules;
@@ -28,6 +29,7 @@ use self::seen::Seen;
 use crate::explain::Journal;
 use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
+use crate::leader::fleet_brake::FleetBrake;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::settings::SettingsInForce;
 use crate::mode::Mode;
@@ -68,6 +70,8 @@ pub(crate) struct LeaderLoop {
     pub(crate) broken: BrokenModules,
     /// Modules that are being read again.
     pub(crate) readings: JoinSet<TaskSpec>,
+    /// The brake of the fleet, if it is configured.
+    pub(crate) brake: Option<FleetBrake>,
 }
 
 impl LeaderLoop {

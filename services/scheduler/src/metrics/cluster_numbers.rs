@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cts_core::brake::NotedFleet;
 use cts_core::{TaskStatus, UnschedulableReason};
 use cts_store::{QueueDepth, Store, StoreError, TaskState, WaitingRuns, WorkerState};
 use cts_telemetry::TaskNames;
@@ -24,6 +25,8 @@ pub(crate) struct ClusterNumbers {
     /// Tasks by status, in the order of [`TaskStatus::ALL`].
     pub(crate) statuses: [u64; 4],
     pub(crate) blocked: u64,
+    /// The brake of the fleet.
+    pub(crate) brake: NotedFleet,
     /// Failures in a row, by the label of the task.
     pub(crate) failures: BTreeMap<Arc<str>, u64>,
 }
@@ -106,6 +109,7 @@ impl ClusterNumbers {
             busy: active().map(|worker| u64::from(worker.running)).sum(),
             statuses: tasks.statuses,
             blocked: tasks.blocked,
+            brake: store.brake().await?.fleet,
             failures: tasks.failures.clone(),
         })
     }

@@ -368,7 +368,16 @@ impl Entry {
     }
 
     pub(super) fn is_active(&self) -> bool {
-        self.mode == TaskMode::Active
+        self.is_in(TaskMode::Active)
+    }
+
+    pub(super) fn is_in(&self, mode: TaskMode) -> bool {
+        self.mode == mode
+    }
+
+    /// Whether a change waits to be queued.
+    pub(super) fn is_pending(&self) -> bool {
+        self.schedule.due_at().is_some()
     }
 }
 

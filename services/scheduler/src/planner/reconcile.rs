@@ -77,6 +77,7 @@ impl Planner {
                 let views = entry.views.into_iter();
                 dropped.extend(views.map(|(id, _trigger)| (id, name.clone())));
                 self.changes += 1;
+                self.to_count.uses = true;
             }
         }
         for (id, name) in dropped {
@@ -94,6 +95,7 @@ impl Planner {
         self.tasks.insert(name, entry);
         self.note_unknown(&task);
         self.changes += 1;
+        self.to_count.uses = true;
     }
 
     /// Updates a task to its stored form. Returns the views that the task no longer uses, which are still linked.
@@ -102,6 +104,7 @@ impl Planner {
         let Some(mut entry) = self.tasks.remove(name) else {
             return Vec::new();
         };
+        self.to_count.uses |= task.spec.is_some() || !entry.is_in(task.mode);
         let Some(spec) = task.spec else {
             entry.set_mode(task.mode);
             self.tasks.insert(name.clone(), entry);

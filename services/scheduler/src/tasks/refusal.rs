@@ -151,7 +151,7 @@ pub(crate) fn unknown_task(name: &str) -> Status {
     declined(Code::NotFound, "unknown", message)
 }
 
-fn declined(code: Code, reason: &'static str, message: String) -> Status {
+pub(crate) fn declined(code: Code, reason: &'static str, message: String) -> Status {
     let mut metadata = MetadataMap::new();
     metadata.insert(REASON, AsciiMetadataValue::from_static(reason));
     Status::with_metadata(code, bounded(message), metadata)

@@ -1,5 +1,6 @@
 //! Several replicas, their configurations and their database.
 
+mod brake;
 mod configurations;
 mod crowded_connection;
 mod database_health;

@@ -4,28 +4,30 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use cts_core::brake::NotedFleet;
 use cts_core::callers::AuditRecord;
 use cts_core::lease::LeaseKey;
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, JournalEntry, JournalPart, KnownRegistration,
-    LeaderEpoch, LeaseEpoch, Loss, LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName,
-    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Blocked, Content, Digest, EventId, InstanceCounts, JournalEntry, JournalPart,
+    KnownRegistration, LeaderEpoch, LeaseEpoch, Loss, LostLease, RemoteRun, RemoteRuns, RunId,
+    TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    AccessStore, AppliedConfiguration, Archive, ArchivedRow, AttemptRecord, CancelError,
-    CancelState, CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued,
-    ExpiredLeases, FactStore, Heartbeat, HeldLeases, Hint, HintStream, Housekeeping,
-    LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
-    MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions, QueueDepth,
-    Refused, Registered, RemoteRunStore, RemovedLogs, Requeued, Restoration, RestoredStore,
-    Retention, RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement,
-    ShownRun, Store, StoreError, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError,
-    TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState,
-    WorkerStore,
+    AccessStore, AppliedConfiguration, Archive, ArchivedRow, AttemptRecord, BrakeError, BrakeNote,
+    BrakeStore, CancelError, CancelState, CancelledRun, ChangedTasks, Claim, Completed, Completion,
+    Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest,
+    Enqueued, ExpiredLeases, FactStore, FirstApply, Heartbeat, HeldLeases, Hint, HintStream,
+    Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
+    Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions,
+    QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued, Restoration,
+    RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SeenBrake, SettingsChange,
+    SettingsStore, Settlement, ShownRun, Store, StoreError, StoredBrake, StoredRecord, StoredTask,
+    StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun,
+    Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -204,6 +206,15 @@ faulty! {
     fn create_token(&self, token: &NewStoredToken) -> Result<bool, StoreError>;
     fn revoke_token(&self, name: &str) -> Result<bool, StoreError>;
     fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+}
+
+faulty! {
+    BrakeStore:
+    fn brake(&self) -> Result<StoredBrake, StoreError>;
+    fn note_brake(&self, leader: LeaderEpoch, releases: u64, fleet: &NotedFleet) -> Result<BrakeNote, LeaderError>;
+    fn release_brake(&self, seen: Option<SeenBrake>) -> Result<Option<StoredBrake>, BrakeError>;
+    fn applied_instances(&self, names: &[TaskName]) -> Result<Vec<(TaskName, InstanceCounts)>, StoreError>;
+    fn first_applies(&self, since: &[(TaskName, DateTime<Utc>)]) -> Result<Vec<(TaskName, DateTime<Utc>, FirstApply)>, StoreError>;
 }
 
 faulty! {

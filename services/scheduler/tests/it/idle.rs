@@ -156,6 +156,7 @@ async fn a_configuration_of_a_different_process_is_noticed_soon() {
             fingerprint: ConfigurationFingerprint::of(&tasks).unwrap(),
             tasks,
             settings: BTreeMap::new(),
+            fleet_max_shrink: None,
         },
         decided_by: "a command".to_owned(),
         number: in_force.number,

@@ -27,6 +27,8 @@ struct Scene {
     revision: u64,
     /// `None` keeps silent about every view.
     instances: Option<Vec<ServiceInstance>>,
+    /// Instances of these views in the place of `instances`.
+    of_views: BTreeMap<ViewId, Vec<ServiceInstance>>,
     /// Items of every view of keys; `None` keeps silent.
     keys: Option<Vec<Item>>,
     /// Views for which nothing is sent.
@@ -53,6 +55,17 @@ impl PlayedWatcher {
         self.scene.send_modify(|scene| {
             scene.revision += 1;
             scene.instances = Some(instances);
+        });
+    }
+
+    /// Shows these instances of services, each in the view of its service alone, all at once.
+    pub(crate) fn show_services(&self, services: Vec<(String, Vec<ServiceInstance>)>) {
+        self.scene.send_modify(|scene| {
+            scene.revision += 1;
+            for (service, instances) in services {
+                let view = ViewId::new(format!("health.service({service})"));
+                scene.of_views.insert(view, instances);
+            }
         });
     }
 
@@ -203,9 +216,15 @@ impl Played {
         let instances = instances.map(|shown| shown.into_iter().map(Item::from).collect());
         for view in views.iter().filter(|view| !scene.hidden.contains(view)) {
             let of_keys = view.as_str().starts_with("kv.");
-            let shown: &Option<Vec<Item>> = if of_keys { &scene.keys } else { &instances };
+            let of_view = scene.of_views.get(view).cloned();
+            let of_view = of_view.map(|shown| shown.into_iter().map(Item::from).collect());
+            let shown: Option<Vec<Item>> = if of_keys {
+                scene.keys.clone()
+            } else {
+                of_view.or_else(|| instances.clone())
+            };
             let Some(shown) = shown else { continue };
-            let delta = ViewSnapshot::new(scene.revision, shown.clone()).delta_from(None);
+            let delta = ViewSnapshot::new(scene.revision, shown).delta_from(None);
             let messages = convert::delta_to_wire(view, self.views[view], &delta);
             self.ready
                 .extend(messages.into_iter().map(|delta| proto::WatchResponse {

@@ -82,6 +82,7 @@ impl Truth {
             since: self.now,
             losses: Vec::new(),
             counts: InstanceCounts::default(),
+            brake: None,
         });
         let views = (0..self.dice.below(3)).map(|_| self.view()).collect();
         let buffered_until = self.dice.one_in(3).then(|| self.dice.near(self.now));

@@ -8,6 +8,10 @@ use cts_proto::cluster::v1 as proto;
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::CurrentState;
 use cts_rpc::{PeerCondition, convert};
+use cts_store::StoredBrake;
+
+/// Most addresses of remote runs in one problem.
+const ADDRESSES: usize = 5;
 
 /// Problems of the whole cluster.
 pub(super) fn of_cluster(
@@ -104,6 +108,29 @@ pub(super) fn of_silent_consul((address, silent_for): (&String, &Duration)) -> p
     ))
 }
 
+/// The problem that the brake of the fleet is set.
+pub(super) fn of_brake(brake: &StoredBrake) -> Option<proto::Problem> {
+    let fleet = &brake.fleet;
+    let to_confirm = fleet.leased.iter().filter(|run| run.to_confirm);
+    let addresses = to_confirm.filter_map(|run| run.address.as_deref());
+    let addresses: Vec<&str> = addresses.take(ADDRESSES).collect();
+    let remote = if addresses.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; remote runs that wait for a confirmation take instances away, too: {}",
+            addresses.join(", ")
+        )
+    };
+    fleet.is_set().then(|| {
+        untasked(format!(
+            "the brake of the fleet is set: {} of {} instances are lost, and {} tasks wait{remote}; it ends when the \
+             instances are back, or with `cts task release -all`",
+            fleet.lost, fleet.of, brake.held
+        ))
+    })
+}
+
 /// The problem that a watcher cannot be reached.
 pub(super) fn of_watcher(condition: &PeerCondition) -> Option<proto::Problem> {
     if condition.reason.is_empty() {
@@ -120,5 +147,47 @@ pub(super) fn of_task((name, state): (TaskName, CurrentState)) -> proto::Problem
         task_name: name.to_string(),
         text: state.text.clone(),
         state: Some(state),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use cts_core::RunId;
+    use cts_core::brake::{BrakedRun, NotedFleet};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_set_brake_is_a_problem_with_the_remote_runs_to_confirm() {
+        let run = |address: &str, to_confirm| BrakedRun {
+            task: "web".parse().unwrap(),
+            run: RunId::from_uuid(Uuid::from_u128(1)),
+            address: Some(address.to_owned()),
+            to_confirm,
+        };
+        let mut brake = StoredBrake {
+            releases: 0,
+            fleet: NotedFleet {
+                lost: 230,
+                of: 1000,
+                leased: vec![
+                    run("https://a.example/1", true),
+                    run("https://a.example/2", false),
+                ],
+                ..NotedFleet::default()
+            },
+            held: 41,
+        };
+        assert_eq!(of_brake(&brake), None);
+        brake.fleet.set_at = DateTime::from_timestamp(1_770_110_130, 0);
+        let problem = of_brake(&brake).unwrap();
+        assert_eq!(
+            problem.text,
+            "the brake of the fleet is set: 230 of 1000 instances are lost, and 41 tasks wait; remote runs that wait \
+             for a confirmation take instances away, too: https://a.example/1; it ends when the instances are back, or \
+             with `cts task release -all`"
+        );
     }
 }

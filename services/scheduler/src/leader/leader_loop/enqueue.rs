@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::{LeaderLoop, STORE_RETRY};
 use crate::leader::broken_modules::Usability;
 use crate::leader::settings::InForce;
+use crate::mode::Mode;
 use crate::planner::{
     Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun, UnreadReason,
     UnreadView,
@@ -39,6 +40,7 @@ impl LeaderLoop {
             .not_before
             .is_some_and(|moment| moment > Instant::now())
             || !self.settle().await
+            || !self.judge_brake().await
             || !self.save().await
         {
             return;
@@ -194,10 +196,16 @@ impl LeaderLoop {
             DueData::Complete(_) => None,
         };
         let guarded = match &task.data {
-            DueData::Complete(input) if !task.guard.is_empty() => Some(Guarded {
-                guard: task.guard,
-                counts: input.instance_counts(),
-            }),
+            DueData::Complete(input) if !task.guard.is_empty() || self.brake.is_some() => {
+                let counts = input.instance_counts();
+                let brake = self.brake.as_ref();
+                Some(Guarded {
+                    guard: task.guard,
+                    brake: brake.and_then(|brake| brake.reference(&counts)),
+                    counts,
+                    is_of_pass: self.context.mode == Mode::OnRequest,
+                })
+            }
             _ => None,
         };
         match task.reason {

@@ -35,7 +35,9 @@ impl LeaderLoop {
         let losses = losses_text(&enqueued.losses);
         self.measure(enqueued, request);
         match (enqueued.decision, enqueued.queued) {
-            (Some(EnqueueDecision::Block), _) => self.note_hold(task, &losses.unwrap_or_default()),
+            (Some(EnqueueDecision::Block), _) => {
+                self.note_hold(task, &losses.unwrap_or_default(), enqueued.by_brake);
+            }
             (
                 Some(
                     decision @ (EnqueueDecision::Enqueue
@@ -118,9 +120,13 @@ impl LeaderLoop {
     }
 
     /// Logged once, and again if something else is lost.
-    fn note_hold(&mut self, task: &TaskName, losses: &str) {
+    fn note_hold(&mut self, task: &TaskName, losses: &str, by_brake: bool) {
         let decision = Decision::Held(losses.to_owned());
-        if self.planner.last_decision(task) != Some(&decision) {
+        if self.planner.last_decision(task) == Some(&decision) {
+        } else if by_brake {
+            // One warning for all tasks was logged when the brake was set.
+            tracing::info!(target: "ctrl", task_name = %task, losses, "the brake of the fleet holds the task: it would take instances away");
+        } else {
             tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is blocked: it would lose more than it may; release it, or wait until the instances are back");
         }
         self.context.first_pass.ended(task, true);

@@ -54,6 +54,9 @@ impl LeaderLoop {
                     watches.set_views(self.planner.views());
                 }
                 seen.note(stored);
+                if let Some(brake) = &mut self.brake {
+                    brake.look_again();
+                }
                 let wanted = self.planner.all_wanted_inputs();
                 if let Err(error) = self.note_applied(wanted).await {
                     cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot read what was applied last, trying again");

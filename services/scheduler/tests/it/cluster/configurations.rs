@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{TaskSpec, Verdict};
+use cts_proto::cluster::v1::GetConfigurationRequest;
 use cts_scheduler::{Options, Sharing};
-use cts_store::{Member, Store as _, Unchanged};
+use cts_store::{ConfigurationStore as _, Member, Store as _, Unchanged};
 use cts_store_sqlite::SqliteStore;
 
 use crate::setup::{Setup, instance, member, store_in, task};
@@ -107,19 +109,64 @@ async fn files_that_are_read_again_take_effect_with_the_last_member() {
     let one = start(&store, "one", &["a"]).await;
     let two = start(&store, "two", &["a"]).await;
     let next = [task("a"), task("b")];
-    let early = one.files.register(&next).await.unwrap().unwrap();
+    let early = one.files.register(&next, None).await.unwrap().unwrap();
     assert_eq!(early.verdict, Verdict::StaysOut);
     two.nothing_runs().await;
     assert_eq!(two.names().await, ["a"]);
-    let last = two.files.register(&next).await.unwrap().unwrap();
+    let last = two.files.register(&next, None).await.unwrap().unwrap();
     assert_eq!((last.verdict, last.number), (Verdict::TakesEffect, 2));
     become_these(&one, &["a", "b"]).await;
-    assert_eq!(one.files.register(&next).await.unwrap(), None);
+    assert_eq!(one.files.register(&next, None).await.unwrap(), None);
     // Members that are gone are waited for and do not count.
     drop(two);
-    let alone = one.files.register(&[task("b")]).await.unwrap().unwrap();
+    let alone = one
+        .files
+        .register(&[task("b")], None)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((alone.verdict, alone.number), (Verdict::TakesEffect, 3));
     become_these(&one, &["b"]).await;
+}
+
+#[tokio::test]
+async fn a_brake_that_is_read_again_takes_effect_with_the_last_member() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let one = start(&store, "one", &["a"]).await;
+    let two = start(&store, "two", &["a"]).await;
+    let brake = Some(FleetMaxShrink {
+        share: 20,
+        within: Duration::from_mins(10),
+        at_least: 20,
+    });
+    let in_force = async || {
+        let in_force = store.configuration_in_force().await.unwrap().unwrap();
+        in_force.fleet_max_shrink
+    };
+    let is_in_force = async |id: &str| {
+        let request = GetConfigurationRequest {};
+        let answer = one.cluster.clone().get_configuration(request).await;
+        let mut members = answer.unwrap().into_inner().members.into_iter();
+        members.find(|member| member.id == id).unwrap().in_force
+    };
+    let files = [task("a")];
+    let early = one.files.register(&files, brake).await.unwrap().unwrap();
+    assert_eq!((early.verdict, in_force().await), (Verdict::StaysOut, None));
+    assert!(!is_in_force("one").await);
+    assert!(is_in_force("two").await);
+    let last = two.files.register(&files, brake).await.unwrap().unwrap();
+    assert_eq!((last.verdict, last.number), (Verdict::TakesEffect, 2));
+    assert_eq!(in_force().await, brake);
+    assert_eq!(one.files.register(&files, brake).await.unwrap(), None);
+    assert!(is_in_force("one").await);
+    // A brake that is taken out is another configuration, too.
+    let early = one.files.register(&files, None).await.unwrap().unwrap();
+    assert_eq!(
+        (early.verdict, in_force().await),
+        (Verdict::StaysOut, brake)
+    );
+    assert!(!is_in_force("one").await);
 }
 
 #[tokio::test]
