@@ -22,6 +22,14 @@ buffer_period {
   max = "20s"
 }
 
+# The brake of the fleet: if all services together lose more than this part of their instances within this time, no more
+# of them are taken away until they are back, or until an operator runs `cts task release -all`. Default: off.
+fleet_max_shrink {
+  share    = "20%"
+  within   = "10m"
+  at_least = 20
+}
+
 # HTTPS for the API, because tokens travel to it. `cts certs` makes the files: deploy/README.md has the commands. Beside
 # four services this block is for the gateway alone, as in gateway.hcl. Default: HTTP.
 tls {

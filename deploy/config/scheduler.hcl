@@ -10,6 +10,14 @@ high_availability {
   }
 }
 
+# The brake of the fleet: no more instances are taken away while all services together have lost too many of theirs. The
+# same on each scheduler.
+fleet_max_shrink {
+  share    = "20%"
+  within   = "10m"
+  at_least = 20
+}
+
 # cts.hcl has a task with more settings.
 task {
   name   = "hello"

@@ -193,6 +193,13 @@ job "cts-scheduler" {
             }
           }
 
+          # The brake of the fleet.
+          fleet_max_shrink {
+            share    = "20%"
+            within   = "10m"
+            at_least = 20
+          }
+
           ${var.tasks}
 
           telemetry {

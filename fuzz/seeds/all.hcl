@@ -48,3 +48,4 @@ task {
 }
 task { name = "c" module = "m/n/o" condition "intentions" { source_services { names = ["a"] } destination_services { regexp = "b" } } }
 service { name = "web" id = "w" datacenter = "dc1" cts_user_defined_meta { a = "b" } }
+fleet_max_shrink { share = "20%" within = "10m" at_least = 20 }

@@ -7,6 +7,7 @@ pub(crate) mod consul;
 pub(crate) mod database;
 pub(crate) mod driver;
 pub(crate) mod environment;
+pub(crate) mod fleet_max_shrink;
 pub(crate) mod gateway;
 pub(crate) mod high_availability;
 pub(crate) mod license;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{Backend, BufferPeriod, LogLevel, ProviderBlock, TaskName, TaskSpec};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -71,6 +72,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// `gateway`, a cts-only block.
     pub gateway: GatewayConfig,
+    /// `fleet_max_shrink`, a cts-only block: the brake of the fleet; `None` while it is off.
+    pub fleet_max_shrink: Option<FleetMaxShrink>,
     /// `high_availability`, the block of CTS Enterprise.
     pub high_availability: Option<HighAvailability>,
     /// `task` blocks in the order of the files; names are unique.

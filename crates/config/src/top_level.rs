@@ -10,6 +10,7 @@ use crate::blocks::consul::decode_consul;
 use crate::blocks::database::decode_database;
 use crate::blocks::driver::decode_driver;
 use crate::blocks::environment::Environment;
+use crate::blocks::fleet_max_shrink::decode_fleet_max_shrink;
 use crate::blocks::high_availability::decode_high_availability;
 use crate::blocks::license::ignore_license;
 use crate::blocks::provider::decode_providers;
@@ -104,6 +105,7 @@ fn decode_keys(
     let security: SecurityConfig = read_block(top, "security");
     let gateway = read_block(top, "gateway");
     let telemetry = read_block(top, "telemetry");
+    let fleet_max_shrink = decode_fleet_max_shrink(top.block("fleet_max_shrink"));
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -187,6 +189,7 @@ fn decode_keys(
         security,
         gateway,
         telemetry,
+        fleet_max_shrink,
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
         overridden_buffers,

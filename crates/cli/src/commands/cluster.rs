@@ -41,7 +41,11 @@ pub(crate) fn table(configuration: &GetConfigurationResponse, width: TableWidth)
             member.address.clone().unwrap_or_default(),
             if member.leader { "yes" } else { "no" }.to_owned(),
             in_force_text(member).to_owned(),
-            differences(member),
+            if has_other_brake(member, configuration) {
+                "fleet_max_shrink".to_owned()
+            } else {
+                differences(member)
+            },
         ]
     });
     let header = ["ID", "ADDRESS", "LEADER", "CONFIGURATION", "DIFFERENCES"];
@@ -67,6 +71,12 @@ fn in_force_text(member: &MemberConfiguration) -> &'static str {
         (Some(_), true) => "in force",
         (Some(_), false) => "not in force",
     }
+}
+
+/// Whether a member differs from the configuration in force, but in no task.
+fn has_other_brake(member: &MemberConfiguration, configuration: &GetConfigurationResponse) -> bool {
+    let is_compared = configuration.in_force.is_some() && member.digest.is_some();
+    is_compared && !member.in_force && member.differences.is_empty()
 }
 
 fn differences(member: &MemberConfiguration) -> String {

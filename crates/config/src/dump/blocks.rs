@@ -49,6 +49,9 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("security", dumped(&config.security));
     top.block("gateway", dumped(&config.gateway));
     top.block("telemetry", dumped(&config.telemetry));
+    if let Some(block) = &config.fleet_max_shrink {
+        top.block("fleet_max_shrink", dumped(block));
+    }
     if let Some(block) = &config.high_availability {
         top.block("high_availability", high_availability(block));
     }

@@ -4,6 +4,7 @@ mod database;
 mod driver;
 mod engines;
 mod environment;
+mod fleet_max_shrink;
 mod high_availability;
 mod providers;
 pub(crate) mod security;

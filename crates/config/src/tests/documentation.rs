@@ -1,6 +1,7 @@
 //! The configuration blocks that docs/configuration.md shows are valid.
 
 use super::{Sandbox, config};
+use crate::blocks::fleet_max_shrink;
 use crate::keys::names;
 use crate::{
     AuditConfig, ClientTls, CloudWorkspaces, GatewayConfig, GatewayLimits, ListenConfig,
@@ -118,6 +119,12 @@ fn the_documentation_has_each_key_in_the_section_of_its_block_and_no_other_key()
             here,
             "### `scheduler`",
             names(SchedulerConfig::default()),
+            &[],
+        ),
+        (
+            here,
+            "### `fleet_max_shrink`",
+            names(fleet_max_shrink::DEFAULT),
             &[],
         ),
         (here, "### `worker`", names(WorkerConfig::default()), &[]),

@@ -47,6 +47,7 @@ gateway {
   limits { connections = 9 streams_per_client = 8 request_time = "3s" answer_rate = "2KiB" answer_size = "1GiB" names = 7 }
 }
 database { url = "postgres://cts@db/cts" }
+fleet_max_shrink { share = "35%" within = "90s" at_least = 7 }
 high_availability {
   cluster { name = "edge" storage "consul" { namespace = "ops" } }
   instance { address = "a:1" }
@@ -253,6 +254,7 @@ fn assert_same(one: &Config, other: &Config) {
     assert_eq!(one.worker, other.worker);
     assert_eq!(one.security, other.security);
     assert_eq!(one.gateway, other.gateway);
+    assert_eq!(one.fleet_max_shrink, other.fleet_max_shrink);
     assert_eq!(one.high_availability, other.high_availability);
     assert_eq!(one.on_takeover(), other.on_takeover());
     // The default of `on_takeover` is written too.

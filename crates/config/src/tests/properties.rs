@@ -15,6 +15,8 @@ fn piece() -> impl Strategy<Value = String> {
         "services ",
         "schedulers ",
         "high_availability ",
+        "fleet_max_shrink ",
+        "share ",
         "cluster ",
         "storage ",
         "session_ttl ",

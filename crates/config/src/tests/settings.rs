@@ -128,6 +128,19 @@ fn keys_of_services_that_run_apart() {
 }
 
 #[test]
+fn keys_of_the_brake_of_the_fleet() {
+    let cases = r#"
+        port = 1 #~ /fleet_max_shrink null
+        fleet_max_shrink { } #~ /fleet_max_shrink {"share": "20%", "within": "10m", "at_least": 20}
+        fleet_max_shrink { share = "1%" } #~ /fleet_max_shrink {"share": "1%", "within": "10m", "at_least": 20}
+        fleet_max_shrink { share = "100%" within = "24h" } #~ /fleet_max_shrink {"share": "100%", "within": "24h", "at_least": 20}
+        fleet_max_shrink { within = "1m" at_least = 1 } #~ /fleet_max_shrink {"share": "20%", "within": "1m", "at_least": 1}
+        fleet_max_shrink { at_least = "1_000_000" } #~ /fleet_max_shrink/at_least 1000000
+    "#;
+    assert_values(cases, str::to_owned);
+}
+
+#[test]
 fn keys_of_security() {
     let cases = r#"
         key_file = "k" #~ /key_file "/cwd/k"

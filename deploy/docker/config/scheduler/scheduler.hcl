@@ -11,3 +11,11 @@ high_availability {
     }
   }
 }
+
+# The brake of the fleet: no more instances are taken away while all services together have lost too many of theirs. The
+# same on each scheduler.
+fleet_max_shrink {
+  share    = "20%"
+  within   = "10m"
+  at_least = 20
+}

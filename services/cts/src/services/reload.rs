@@ -46,7 +46,7 @@ pub(crate) struct Parts {
     pub(crate) servers: Vec<(&'static str, ServerTls)>,
     /// The certificate that is shown to other services.
     pub(crate) client: Option<ClientTls>,
-    /// The tasks of the files, where a scheduler is.
+    /// The tasks of the files, and the brake of the fleet, where a scheduler is.
     pub(crate) tasks: Option<(FileTasks, Shape)>,
 }
 
@@ -154,15 +154,16 @@ impl Outcome {
                     let text = format!("{TASKS}: `{key}` has changed, too");
                     self.not_reloaded.insert(text);
                 }
-                None => self.register(files, &declared(&config, *shape).0).await,
+                None => self.register(files, &config, *shape).await,
             }
         }
         let restart = |key: String| format!("`{key}`: needs a restart");
         self.not_reloaded.extend(changed.into_iter().map(restart));
     }
 
-    async fn register(&mut self, files: &FileTasks, tasks: &[cts_core::TaskSpec]) {
-        match files.register(tasks).await {
+    async fn register(&mut self, files: &FileTasks, config: &Config, shape: Shape) {
+        let tasks = declared(config, shape).0;
+        match files.register(&tasks, config.fleet_max_shrink).await {
             Ok(None) => {
                 self.unchanged.insert(TASKS.to_owned());
             }
@@ -194,11 +195,13 @@ impl Outcome {
     }
 }
 
-/// Everything but the tasks, to be compared. Secrets are covered, so that a change of a secret alone is not seen.
+/// Everything but what a scheduler registers, to be compared. Secrets are covered, so that a change of a secret alone is
+/// not seen.
 pub(crate) fn settings_of(config: &mut Config) -> Value {
     let tasks = std::mem::take(&mut config.tasks);
+    let brake = config.fleet_max_shrink.take();
     let settings = dump_json(config);
-    config.tasks = tasks;
+    (config.tasks, config.fleet_max_shrink) = (tasks, brake);
     settings
 }
 

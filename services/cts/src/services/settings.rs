@@ -191,6 +191,7 @@ pub(crate) fn scheduler(
         options.cluster_name = Some(cluster.cluster_name.clone());
     }
     options.settings = common_settings(config, &options);
+    options.fleet_max_shrink = config.fleet_max_shrink;
     let audit = &config.security.audit;
     options.audit = Audit {
         kept_for: audit.kept_for,

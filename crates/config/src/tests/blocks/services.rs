@@ -103,6 +103,7 @@ fn remedies_are_suggested() {
         ("worker { slot = 3 }", "did you mean `slots`?"),
         ("shceduler { }", "did you mean `scheduler`?"),
         ("high_availibility { }", "did you mean `high_availability`?"),
+        ("fleet_max_shrnk { }", "did you mean `fleet_max_shrink`?"),
     ] {
         let report = Sandbox::new().refused(text);
         assert_eq!(report.problems()[0].help(), Some(help), "{text}");

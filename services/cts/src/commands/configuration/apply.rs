@@ -88,6 +88,7 @@ async fn put_in_force(
             fingerprint: ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?,
             tasks,
             settings: BTreeMap::new(),
+            fleet_max_shrink: config.fleet_max_shrink,
         },
         decided_by: format!("cts config apply on {}", process_env.hostname),
         number: comparison.number(),

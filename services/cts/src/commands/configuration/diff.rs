@@ -53,7 +53,7 @@ pub(super) async fn compare(
         Source::Server(settings) => cts_store_postgres::export(settings).await?,
     };
     let stored = export.declared().await?;
-    Comparison::of(&config.tasks, &stored, prune).map_err(not_encoded)
+    Comparison::of(config, &stored, prune).map_err(not_encoded)
 }
 
 pub(super) fn not_encoded(error: serde_json::Error) -> Failure {

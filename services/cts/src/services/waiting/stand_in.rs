@@ -8,8 +8,9 @@ use cts_config::Config;
 use cts_core::Clock;
 use cts_proto::cluster::v1::cluster_service_server::{ClusterService, ClusterServiceServer};
 use cts_proto::cluster::v1::{
-    GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
-    GetOverviewRequest, GetOverviewResponse, ObservedData, Problem,
+    GetBrakeRequest, GetBrakeResponse, GetClusterRequest, GetClusterResponse,
+    GetConfigurationRequest, GetConfigurationResponse, GetOverviewRequest, GetOverviewResponse,
+    ObservedData, Problem, ReleaseBrakeRequest, ReleaseBrakeResponse,
 };
 use cts_proto::run::v1::GetQueueResponse;
 use cts_rpc::{Endpoints, Peers, memory_transport};
@@ -122,6 +123,20 @@ impl ClusterService for Unready {
         &self,
         _request: Request<GetConfigurationRequest>,
     ) -> Result<Response<GetConfigurationResponse>, Status> {
+        Err(Status::unavailable(self.reason.borrow().clone()))
+    }
+
+    async fn get_brake(
+        &self,
+        _request: Request<GetBrakeRequest>,
+    ) -> Result<Response<GetBrakeResponse>, Status> {
+        Err(Status::unavailable(self.reason.borrow().clone()))
+    }
+
+    async fn release_brake(
+        &self,
+        _request: Request<ReleaseBrakeRequest>,
+    ) -> Result<Response<ReleaseBrakeResponse>, Status> {
         Err(Status::unavailable(self.reason.borrow().clone()))
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use cts_config::Config;
+use cts_core::brake::FleetMaxShrink;
 use cts_core::{ConfigurationFingerprint, Digest, TaskName, TaskOrigin, TaskSpec};
 use cts_store::declared::{DeclaredTask, DeclaredTasks, InForce};
 
@@ -15,6 +17,14 @@ pub(in crate::commands::configuration) struct Comparison {
     pub(in crate::commands::configuration) is_in_force: bool,
     /// Tasks of the configuration in order, then the tasks that are only stored.
     pub(super) tasks: Vec<(TaskName, Difference)>,
+    pub(super) brake: Option<BrakeDifference>,
+}
+
+/// How the brake of the fleet differs.
+#[derive(Debug)]
+pub(super) struct BrakeDifference {
+    pub(super) in_force: Option<FleetMaxShrink>,
+    pub(super) configured: Option<FleetMaxShrink>,
 }
 
 /// How one task differs.
@@ -50,7 +60,7 @@ impl Difference {
 impl Comparison {
     /// With `prune`, tasks of the API that the configuration does not name are deleted.
     pub(super) fn of(
-        configured: &[TaskSpec],
+        config: &Config,
         stored: &DeclaredTasks,
         prune: bool,
     ) -> Result<Self, serde_json::Error> {
@@ -59,6 +69,7 @@ impl Comparison {
             .iter()
             .map(|row| (row.spec.name(), row))
             .collect();
+        let configured = &config.tasks;
         let mut tasks = Vec::new();
         for task in configured {
             let name = task.name();
@@ -85,10 +96,17 @@ impl Comparison {
         let fingerprint = in_force
             .as_ref()
             .and_then(|in_force| in_force.fingerprint.as_ref());
+        let brake = BrakeDifference {
+            in_force: in_force.as_ref().and_then(|it| it.fleet_max_shrink),
+            configured: config.fleet_max_shrink,
+        };
+        let brake = (brake.in_force != brake.configured).then_some(brake);
         Ok(Self {
-            is_in_force: fingerprint.is_some_and(|fingerprint| fingerprint.agrees_with(&own)),
+            is_in_force: brake.is_none()
+                && fingerprint.is_some_and(|fingerprint| fingerprint.agrees_with(&own)),
             in_force,
             tasks,
+            brake,
         })
     }
 
@@ -98,6 +116,10 @@ impl Comparison {
     }
 
     pub(in crate::commands::configuration) fn is_equal(&self) -> bool {
+        self.has_equal_tasks() && self.brake.is_none()
+    }
+
+    pub(super) fn has_equal_tasks(&self) -> bool {
         !self.tasks.iter().any(|(_, difference)| difference.counts())
     }
 }

@@ -3,11 +3,12 @@
 use chrono::{DateTime, Utc};
 use cts_cli::{local_time, on_one_line};
 use cts_core::TaskOrigin;
+use cts_core::brake::FleetMaxShrink;
 use cts_core::hidden::{HIDDEN, shown};
 use cts_store::declared::InForce;
 use serde_json::{Value, json};
 
-use super::compare::{Comparison, Difference};
+use super::compare::{BrakeDifference, Comparison, Difference};
 use super::members::Member;
 
 /// Characters of a value that the text shows.
@@ -21,12 +22,24 @@ pub(in crate::commands::configuration) fn text(comparison: &Comparison) -> Strin
         format!("{sign} {name}: {what}\n{}", members.collect::<String>())
     });
     let tasks: String = tasks.collect();
-    let verdict = if comparison.is_equal() {
-        "The stored tasks are as configured.\n"
-    } else {
-        "The stored tasks are not as configured.\n"
+    let brake = comparison.brake.as_ref().map_or_else(String::new, brake);
+    let verdict = match (comparison.has_equal_tasks(), &comparison.brake) {
+        (true, None) => "The stored tasks are as configured.\n",
+        (true, Some(_)) => "The stored tasks are as configured, the brake of the fleet is not.\n",
+        (false, _) => "The stored tasks are not as configured.\n",
     };
-    format!("{tasks}{verdict}{}", in_force(comparison.in_force.as_ref()))
+    let in_force = in_force(comparison.in_force.as_ref());
+    format!("{tasks}{brake}{verdict}{in_force}")
+}
+
+fn brake(difference: &BrakeDifference) -> String {
+    let text = |brake| brake_text(brake).unwrap_or_else(|| "off".to_owned());
+    let (before, configured) = (text(difference.in_force), text(difference.configured));
+    format!("~ fleet_max_shrink: {before} -> {configured}\n")
+}
+
+fn brake_text(brake: Option<FleetMaxShrink>) -> Option<String> {
+    brake.map(|brake| brake.to_string())
 }
 
 const fn headline(difference: &Difference) -> (char, &'static str) {
@@ -136,9 +149,16 @@ pub(super) fn document(comparison: &Comparison) -> Value {
             "decided_at": since(in_force).map(|at| at.to_rfc3339()),
         })
     });
+    let brake = comparison.brake.as_ref().map(|brake| {
+        json!({
+            "in_force": brake_text(brake.in_force),
+            "configured": brake_text(brake.configured),
+        })
+    });
     json!({
         "equal": comparison.is_equal(),
         "in_force": in_force,
+        "fleet_max_shrink": brake,
         "tasks": tasks.collect::<Vec<_>>(),
     })
 }
