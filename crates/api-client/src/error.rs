@@ -250,6 +250,11 @@ impl CallError {
         matches!(self, Self::Refused(refusal) if refusal.status == 422)
     }
 
+    /// Whether what the request is about has changed since it was read.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == 409)
+    }
+
     /// Whether the task could not be changed only because it is at work (docs/rest.md#updating-a-task).
     pub fn is_busy(&self) -> bool {
         let Self::Refused(ErrorResponse {

@@ -25,9 +25,9 @@ pub use audit::AuditQuery;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, ErrorResponse, SetupError};
 pub use model::{
-    AuditRecord, BufferPeriod, ClusterConfiguration, CreatedTask, CurrentState, Event, EventError,
-    Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Replaced, Run, RunPage,
-    Sent, StateDecision, Task, TaskPlan, TaskStatus,
+    AuditRecord, Brake, BufferPeriod, ClusterConfiguration, CreatedTask, CurrentState, Event,
+    EventError, Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Replaced, Run,
+    RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};

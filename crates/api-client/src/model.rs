@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::sent::{
-    ClusterConfiguration, CurrentState, Explanation, Hold, KnownState, Overview, Run, Sent,
+    Brake, ClusterConfiguration, CurrentState, Explanation, Hold, KnownState, Overview, Run, Sent,
 };
 
 /// A task as configured (docs/rest.md#task-objects).
@@ -213,6 +213,11 @@ pub struct Replaced {
 #[derive(Debug, Deserialize)]
 pub(crate) struct ReleaseAnswer {
     pub(crate) hold: Option<Hold>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct BrakeReleaseAnswer {
+    pub(crate) released: Option<Brake>,
 }
 
 #[derive(Debug, Deserialize)]

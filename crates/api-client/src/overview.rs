@@ -1,15 +1,16 @@
-//! The condition of everything, and workers: cts-only endpoints (docs/rest.md#overview).
+//! The condition of everything, the brake of the fleet, and workers: cts-only endpoints (docs/rest.md#overview).
 
 use std::collections::BTreeMap;
 
 use reqwest::Method;
+use serde_json::json;
 
 use crate::call::Body;
 use crate::client::{ApiClient, usable};
 use crate::error::CallError;
 use crate::model::{
-    ClusterConfiguration, CurrentState, CurrentStatesAnswer, DeletionAnswer, Explanation,
-    ExplanationAnswer, Overview,
+    Brake, BrakeReleaseAnswer, ClusterConfiguration, CurrentState, CurrentStatesAnswer,
+    DeletionAnswer, Explanation, ExplanationAnswer, Overview,
 };
 
 impl ApiClient {
@@ -53,6 +54,30 @@ impl ApiClient {
     pub async fn cluster_configuration(&self) -> Result<ClusterConfiguration, CallError> {
         let url = self.address.endpoint(&["cluster", "configuration"]);
         self.get(url).await
+    }
+
+    /// The brake of the fleet, with what is lost.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn brake(&self) -> Result<Brake, CallError> {
+        self.get(self.address.endpoint(&["brake"])).await
+    }
+
+    /// Releases the brake of the fleet, if no more is lost than in the brake that was `seen`. Returns the brake as it was
+    /// set; `None` if it was not.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_conflict`] if more is lost by now.
+    pub async fn release_brake(&self, seen: &Brake) -> Result<Option<Brake>, CallError> {
+        let url = self.address.endpoint(&["brake"]);
+        let seen = json!({ "seen": { "lost": seen.lost, "of": seen.of } });
+        let answer = self
+            .send(Method::POST, url, Body::Json(seen.to_string()))
+            .await?;
+        Ok(answer.decode::<BrakeReleaseAnswer>()?.released)
     }
 
     /// Orders a worker to finish its runs, to take nothing new and to leave.

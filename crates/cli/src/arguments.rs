@@ -35,7 +35,7 @@ pub use self::stores::{ArchiveCommand, Migrate, StoreCommand};
 pub use self::table_width::{TableWidth, WideOption};
 pub(crate) use self::task::{
     Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, ListTasks,
-    OneTask, Replace, Run, RunsCommand, State, Status, TaskColumn, TaskCommand, TaskLogs,
+    OneTask, Release, Replace, Run, RunsCommand, State, Status, TaskColumn, TaskCommand, TaskLogs,
 };
 pub use self::token::{CreateToken, TokenCommand};
 

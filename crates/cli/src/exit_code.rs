@@ -33,6 +33,9 @@ pub const EXIT_UNUSABLE: u8 = 15;
 /// Terraform is missing and cannot be installed, or is unsuitable.
 pub const EXIT_TERRAFORM: u8 = 16;
 
+/// The brake of the fleet is set at the end of a pass (docs/runs.md#the-brake-of-the-fleet).
+pub const EXIT_BRAKE: u8 = 17;
+
 /// The command does not exist.
 pub const EXIT_UNKNOWN_COMMAND: u8 = 127;
 

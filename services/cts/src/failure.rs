@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cts_access::IssuerError;
 use cts_cli::{
-    CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say_error,
+    CommandError, EXIT_BRAKE, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say_error,
 };
 use cts_config::{BackendRefusal, ConfigError, DatabaseUrlError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
@@ -155,6 +155,24 @@ pub enum Failure {
         /// The first task by name, with the first line of its error.
         first: String,
     },
+    /// The brake of the fleet is set at the end of a pass.
+    #[error(
+        "the brake of the fleet is set: {lost} of {of} instances are lost ({losses}); it holds {held} of {tasks} tasks until the instances are back or until `cts task release -all`; {failed} failed"
+    )]
+    Braked {
+        /// Lost instances.
+        lost: u64,
+        /// Instances of the reference.
+        of: u64,
+        /// The largest losses.
+        losses: String,
+        /// Number of tasks of the pass that the brake holds.
+        held: usize,
+        /// Number of tasks in the pass.
+        tasks: usize,
+        /// Number of tasks that failed for other reasons.
+        failed: usize,
+    },
     /// A signal came before all tasks of a pass were through.
     #[error("ended by a signal when {ended} of {of} tasks were done")]
     PassCut {
@@ -275,7 +293,7 @@ impl Failure {
             Self::Call(_) => ErrorCode::CommandFailed,
             Self::Locked { .. } => ErrorCode::DirectoryLocked,
             Self::Path { .. } | Self::Temporary(_) => ErrorCode::PathUnusable,
-            Self::Pass { .. } | Self::PassCut { .. } => ErrorCode::PassFailed,
+            Self::Pass { .. } | Self::PassCut { .. } | Self::Braked { .. } => ErrorCode::PassFailed,
             Self::Listen { .. } => ErrorCode::PortUnusable,
             Self::Guard(_) | Self::ProcessEnv(_) | Self::Handover(_) => ErrorCode::ProcessUnusable,
             Self::Part(_) => ErrorCode::PartEnded,
@@ -310,6 +328,7 @@ impl Failure {
             Self::Command(error) => return error.exit_code(),
             Self::Place(_) => return EXIT_UNUSABLE,
             Self::PassCut { .. } => return EXIT_SLOW_END,
+            Self::Braked { .. } => return EXIT_BRAKE,
             _ => {}
         }
         match self.code() {

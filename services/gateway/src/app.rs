@@ -254,6 +254,11 @@ impl App {
             Route::Queue => Ok(request.id_last(self.runs.queue().await?)),
             Route::Overview => overview::overview(&self.overviews, request).await,
             Route::CurrentStates => overview::current_states(&self.overviews, request).await,
+            Route::Brake => overview::brake(&self.cluster, request).await,
+            Route::ReleaseBrake => {
+                let body = self.received(request, body, BodyLimit::Small).await;
+                changes::release_brake(&self.cluster, body, request).await
+            }
             Route::DrainWorker(worker) => overview::drain(&self.workers, &worker, request).await,
             Route::Runs => runs::runs(&self.runs, request).await,
             Route::Run(run) => runs::run(&self.runs, &run, request).await,

@@ -109,6 +109,8 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             ByHandler,
             calls::LIST_CURRENT_STATES,
         ),
+        Route::Brake => (EveryReplica, BRAKE, All, calls::GET_BRAKE),
+        Route::ReleaseBrake => (EveryReplica, BRAKE, All, calls::RELEASE_BRAKE),
         Route::DrainWorker(_) => (
             EveryReplica,
             "/v1/workers/{id}/drain",
@@ -140,6 +142,7 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
     }
 }
 
+const BRAKE: &str = "/v1/brake";
 const STATE: &str = "/v1/tasks/{name}/state";
 const DESTROY_PLAN: &str = "/v1/tasks/{name}/destroy-plan";
 

@@ -364,6 +364,9 @@ pub(crate) fn refuse(refusal: &MissingEndpoint, method: &Method) -> Response {
         MissingEndpoint::OnlyPost => {
             ([(header::ALLOW, "POST")], empty_method_not_allowed()).into_response()
         }
+        MissingEndpoint::OnlyGetAndPost => {
+            ([(header::ALLOW, "GET, POST")], empty_method_not_allowed()).into_response()
+        }
         MissingEndpoint::UnknownPath => {
             let headers = [
                 (header::CONTENT_TYPE, "text/plain; charset=utf-8"),

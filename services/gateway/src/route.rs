@@ -29,6 +29,10 @@ pub(crate) enum Route {
     Overview,
     /// The states of all tasks at this moment: a cts-only endpoint.
     CurrentStates,
+    /// The brake of the fleet: a cts-only endpoint.
+    Brake,
+    /// Release the brake of the fleet: a cts-only endpoint.
+    ReleaseBrake,
     /// Order the worker of this id to drain: a cts-only endpoint.
     DrainWorker(String),
     Tasks,
@@ -89,6 +93,8 @@ pub(crate) enum MissingEndpoint {
     OnlyGet,
     /// Runs can only be cancelled there, and workers drained.
     OnlyPost,
+    /// The brake can only be read and released.
+    OnlyGetAndPost,
     /// The legacy family supports only this other method here; `api` is the part of the API in error texts.
     Method {
         api: &'static str,
@@ -107,6 +113,7 @@ pub(crate) const CLUSTER_STATUS: &str = "/v1/status/cluster";
 const TASKS: &str = "/v1/tasks";
 const RUNS: &str = "/v1/runs";
 const WORKERS: &str = "/v1/workers";
+const BRAKE: &str = "/v1/brake";
 
 /// The route of `method` on `path`; `path` as sent, its escapes known to be well formed.
 pub(crate) fn resolve(method: &Method, path: &str) -> Route {
@@ -126,6 +133,13 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
         return match *method {
             Method::GET => route,
             _ => Route::Refused(MissingEndpoint::OnlyGet),
+        };
+    }
+    if path == BRAKE {
+        return match *method {
+            Method::GET => Route::Brake,
+            Method::POST => Route::ReleaseBrake,
+            _ => Route::Refused(MissingEndpoint::OnlyGetAndPost),
         };
     }
     if below(path, OVERALL_STATUS).is_some() {

@@ -3,6 +3,7 @@
 //! chooses the shape.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod brake;
 mod changes;
 mod commands;
 mod configuration;

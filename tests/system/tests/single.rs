@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod authentication;
+mod braked_pass;
 mod disabled_tasks;
 mod embedded;
 mod engine;

@@ -25,6 +25,9 @@ pub type KnownState = Sent<cts_proto::json::KnownState>;
 /// The condition of everything at one moment (docs/rest.md#overview).
 pub type Overview = Sent<cts_proto::cluster::v1::GetOverviewResponse>;
 
+/// The brake of the fleet (docs/rest.md#the-brake).
+pub type Brake = Sent<cts_proto::cluster::v1::Brake>;
+
 /// The state of a task at one moment (docs/rest.md#overview).
 pub type CurrentState = Sent<cts_proto::task::v1::CurrentState>;
 

@@ -67,13 +67,17 @@ pub(crate) enum TaskCommand {
     Events(OneTask),
     /// Print what Terraform said in the newest run of a task.
     Logs(TaskLogs),
-    /// Release a task that is blocked because services have lost most of their instances.
-    #[command(after_help = "Example:\n\n    \
+    /// Release a task that is blocked because services have lost most of their instances, or the brake of the fleet.
+    #[command(after_help = "Examples:\n\n    \
         $ cts task release web\n    \
         'web' is released and runs with what is left:\n    \
         SERVICE  INSTANCES  APPLIED\n    \
-        api      2          9")]
-    Release(OneTask),
+        api      2          9\n    \
+        $ cts task release -all\n    \
+        ==> The brake of the fleet is set since 2026-02-03 10:15:30: 230 of 1,000 instances are lost, 41 tasks wait\n    \
+        ...\n    \
+        Enter a value: yes")]
+    Release(Release),
     /// Show by what the Terraform state of a task is known, or decide with which state it goes on.
     #[command(after_help = "Examples:\n\n    \
         $ cts task state web\n    \
@@ -231,6 +235,22 @@ pub(crate) struct State {
     pub(crate) all: bool,
     /// Do not ask.
     #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME", required_unless_present = "all")]
+    pub(crate) name: Option<String>,
+}
+
+/// `cts task release`.
+#[derive(Debug, Args)]
+pub(crate) struct Release {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Release the brake of the fleet, after one question: every task that it holds runs.
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
+    /// With -all: do not ask.
+    #[arg(long, conflicts_with = "name")]
     pub(crate) auto_approve: bool,
     /// Name of the task.
     #[arg(value_name = "TASK NAME", required_unless_present = "all")]

@@ -186,7 +186,7 @@ async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), Exi
         TaskCommand::Explain(task) => explain::run(session, &task).await,
         TaskCommand::Logs(options) => runs::logs::of_task(session, &options).await,
         TaskCommand::Events(task) => events::run(session, &task).await,
-        TaskCommand::Release(task) => release::run(session, &task).await,
+        TaskCommand::Release(options) => release::run(session, &options).await,
         TaskCommand::State(options) => state::run(session, &options).await,
         TaskCommand::Run(options) => run_now::run(session, &options).await,
     }

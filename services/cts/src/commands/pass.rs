@@ -4,6 +4,7 @@
 //! those runs to their ends. Tasks run in parallel, as far as the worker has slots; a task that fails does not stop the
 //! others, and sets the exit code at the end.
 
+mod brake;
 mod progress;
 mod tally;
 mod terminal;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use cts_config::Config;
 use cts_core::runs::RunKind;
 use cts_core::{TaskName, TaskPhase};
+use cts_proto::cluster::v1::Brake;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -30,6 +32,7 @@ use tonic::{Status, Streaming};
 use crate::failure::Failure;
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 
+use brake::BrakeClient;
 use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};
 pub(crate) use terminal::ProgressLines;
@@ -79,6 +82,8 @@ pub(crate) async fn run(
         progress,
         runs: RunServiceClient::new(embedded.scheduler()),
         logs: LogServiceClient::new(embedded.scheduler()),
+        brakes: BrakeClient::new(embedded.scheduler()),
+        brake: None,
         written: StreamMap::new(),
         started: Instant::now(),
     };
@@ -89,6 +94,10 @@ pub(crate) async fn run(
     let (served, followed) = tokio::join!(embedded.run(end.clone()), async {
         let followed = async {
             follower.follow(&requests, &names, disabled).await?;
+            if kind == RunKind::Apply {
+                let brake = follower.brakes.if_set().await;
+                follower.brake = brake.map_err(|status| lost(&status))?;
+            }
             if disabled > 0 {
                 follower.make_ready(&checks).await;
             }
@@ -153,6 +162,9 @@ struct Follower {
     progress: Progress,
     runs: RunServiceClient<Channel>,
     logs: LogServiceClient<Channel>,
+    brakes: BrakeClient,
+    /// The brake of the fleet, if it is set at the end.
+    brake: Option<Brake>,
     /// Output of Terraform for the tasks at work, by task; only where it is shown.
     written: StreamMap<String, Streaming<ReadLogResponse>>,
     started: Instant,
@@ -281,7 +293,17 @@ impl Follower {
             .await
             .map_err(|status| lost(&status))?;
         let record = record.into_inner().run.unwrap_or_default();
-        let end = end_of(&record);
+        let mut end = end_of(&record);
+        if let End::Failed(reason) = &mut end
+            // The run of a request that the leader refuses never starts.
+            && record.started_at.is_none()
+            && self.kind == RunKind::Apply
+        {
+            let held = self.brakes.holds(task).await;
+            if held.map_err(|status| lost(&status))? {
+                end = End::Held(std::mem::take(reason));
+            }
+        }
         if self.tally.moved(task, run, Stage::Ended(end.clone())) {
             let ended = EndedTask {
                 task,
@@ -320,6 +342,9 @@ impl Follower {
             }
         }
         let took = self.started.elapsed();
+        if let Some(brake) = &self.brake {
+            return Err(brake::failure(brake, counts, of));
+        }
         if counts.failed > 0 {
             if self.kind == RunKind::Apply {
                 tracing::info!(target: "ctrl", tasks = of, failed = counts.failed, ?took, "attempted to run all tasks once");

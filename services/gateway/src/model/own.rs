@@ -1,6 +1,7 @@
 //! Answers of cts-only endpoints: messages of the scheduler, which serialise themselves (`cts_proto::json`), with the
 //! id of the request.
 
+use cts_proto::cluster::v1::Brake;
 use cts_proto::run::v1::Run;
 use cts_proto::task::v1::{CurrentState, Explanation, Hold, NamedState};
 use serde::Serialize;
@@ -54,6 +55,14 @@ impl ReleasedAnswer {
             hold,
         }
     }
+}
+
+/// The release of the brake of the fleet (docs/rest.md#the-brake).
+#[derive(Debug, Serialize)]
+pub(crate) struct ReleasedBrakeAnswer {
+    pub(crate) request_id: RequestId,
+    /// The brake as it was set; `None` if it was not.
+    pub(crate) released: Option<Brake>,
 }
 
 /// The state of a task at one moment (docs/rest.md#overview).

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use chrono::FixedOffset;
 use cts_proto::access::v1::ListAuditRecordsResponse;
-use cts_proto::cluster::v1::{GetConfigurationResponse, GetOverviewResponse};
+use cts_proto::cluster::v1::{Brake, GetConfigurationResponse, GetOverviewResponse};
 use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::{FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
@@ -73,6 +73,13 @@ fn current_states(states: Vec<NamedState>) -> String {
 
 fn released(hold: Option<Hold>) -> String {
     text(&ReleasedAnswer::new(hold, id()))
+}
+
+fn released_brake(released: Option<Brake>) -> String {
+    text(&ReleasedBrakeAnswer {
+        request_id: id(),
+        released,
+    })
 }
 
 fn state(state: KnownTerraformState) -> String {
@@ -157,11 +164,36 @@ fn examples() -> Vec<Example> {
         ),
         ("released", "ReleasedAnswer", released(Some(filled::hold()))),
         (
+            "released from the shrink limit alone",
+            "ReleasedAnswer",
+            released(Some(Hold {
+                by_brake: false,
+                ..filled::hold()
+            })),
+        ),
+        (
             "released from nothing known",
             "",
             released(Some(Hold::default())),
         ),
         ("not released", "ReleasedAnswer", released(None)),
+        ("brake", "BrakeAnswer", id_first(overviews::brake())),
+        ("empty brake", "BrakeAnswer", id_first(Brake::default())),
+        (
+            "released brake",
+            "ReleasedBrakeAnswer",
+            released_brake(Some(overviews::brake())),
+        ),
+        (
+            "empty released brake",
+            "ReleasedBrakeAnswer",
+            released_brake(Some(Brake::default())),
+        ),
+        (
+            "no released brake",
+            "ReleasedBrakeAnswer",
+            released_brake(None),
+        ),
         ("state", "StateAnswer", state(filled::state())),
         ("empty state", "StateAnswer", state(nothing_known)),
         (

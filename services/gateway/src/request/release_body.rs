@@ -1,7 +1,9 @@
-//! The body of `POST /v1/tasks/{name}/release` (docs/rest.md#releasing-a-task).
+//! The bodies of `POST /v1/tasks/{name}/release` and `POST /v1/brake` (docs/rest.md#releasing-a-task, #the-brake).
 
+use cts_proto::cluster::v1::SeenBrake;
 use cts_proto::task::v1::{Loss, SeenLosses};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::request::document;
@@ -19,12 +21,33 @@ pub(crate) enum ReleaseBodyError {
 }
 
 #[derive(Deserialize)]
-struct Body {
-    seen: Option<Vec<Loss>>,
+struct Body<Seen> {
+    seen: Option<Seen>,
+}
+
+/// The numbers of the brake that the caller has seen.
+#[derive(Deserialize)]
+struct Numbers {
+    lost: u64,
+    of: u64,
 }
 
 /// The losses of the hold that the caller has seen, if `body` contains them.
 pub(crate) fn seen(body: &[u8]) -> Result<Option<SeenLosses>, ReleaseBodyError> {
+    let losses = read(body, "ReleaseRequest")?;
+    Ok(losses.map(|losses: Vec<Loss>| SeenLosses { losses }))
+}
+
+/// The numbers of the brake that the caller has seen, if `body` contains them.
+pub(crate) fn seen_brake(body: &[u8]) -> Result<Option<SeenBrake>, ReleaseBodyError> {
+    let numbers = read(body, "BrakeReleaseRequest")?;
+    Ok(numbers.map(|Numbers { lost, of }| SeenBrake { lost, of }))
+}
+
+fn read<Seen: DeserializeOwned>(
+    body: &[u8],
+    schema: &str,
+) -> Result<Option<Seen>, ReleaseBodyError> {
     if body.trim_ascii().is_empty() {
         return Ok(None);
     }
@@ -33,10 +56,10 @@ pub(crate) fn seen(body: &[u8]) -> Result<Option<SeenLosses>, ReleaseBodyError> 
     if !value.is_object() {
         return Err(ReleaseBodyError::NoObject);
     }
-    let checked = document::schema("ReleaseRequest").check(&mut value);
+    let checked = document::schema(schema).check(&mut value);
     checked.map_err(ReleaseBodyError::Mismatch)?;
-    let body: Body = serde_json::from_value(value).map_err(no_json)?;
-    Ok(body.seen.map(|losses| SeenLosses { losses }))
+    let body: Body<Seen> = serde_json::from_value(value).map_err(no_json)?;
+    Ok(body.seen)
 }
 
 #[cfg(test)]
@@ -52,6 +75,27 @@ mod tests {
         assert_eq!(none, Some(SeenLosses::default()));
         let one = seen(br#"{"seen": [{"service": "web", "now": 1}]}"#).unwrap();
         assert_eq!(one.unwrap().losses[0].now, 1);
+    }
+
+    #[test]
+    fn reads_the_numbers_of_the_brake() {
+        for body in ["", "{}"] {
+            assert_eq!(seen_brake(body.as_bytes()).unwrap(), None, "{body:?}");
+        }
+        let seen = seen_brake(br#"{"seen": {"lost": 3, "of": 10}}"#).unwrap();
+        assert_eq!(seen, Some(SeenBrake { lost: 3, of: 10 }));
+        for body in [
+            "[]",
+            "{\"seen\": []}",
+            "{\"seen\": {}}",
+            "{\"seen\": {\"lost\": 3}}",
+            "{\"seen\": {\"lost\": -1, \"of\": 10}}",
+            "{\"seen\": {\"lost\": \"3\", \"of\": 10}}",
+            "{\"seen\": {\"lost\": 3, \"of\": 10, \"more\": 1}}",
+            "{\"lost\": 3, \"of\": 10}",
+        ] {
+            assert!(seen_brake(body.as_bytes()).is_err(), "{body}");
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::body::BodyError;
 use crate::json;
 use crate::model::{
     AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer,
-    ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
+    ReleasedBrakeAnswer, ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject,
+    UpdateInspectedAnswer,
 };
 use crate::problem::declined::Change;
 use crate::problem::{Family, Problem};
@@ -24,7 +25,9 @@ use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
 use crate::request_id::RequestId;
-use crate::scheduler_client::{ChangeError, Reason, TaskChangeClient, TaskClient, chain};
+use crate::scheduler_client::{
+    ChangeError, ClusterClient, Reason, TaskChangeClient, TaskClient, chain,
+};
 use crate::transport::etag;
 
 /// The plan of the destruction of a task that has nothing to be destroyed.
@@ -191,6 +194,25 @@ pub(crate) async fn release(
         .await
         .map_err(|error| Problem::unchanged(error, Change::Release, name))?;
     let answer = ReleasedAnswer::new(hold, request.id);
+    Ok(request.answer(StatusCode::OK, &answer))
+}
+
+/// Releases the brake of the fleet.
+pub(crate) async fn release_brake(
+    calls: &ClusterClient,
+    body: Received,
+    request: &ApiRequest,
+) -> Result<Response, Problem> {
+    let seen = release_body::seen_brake(&received(body)?)?;
+    let released = calls
+        .release_brake(seen, &request.on_behalf())
+        .await
+        .map_err(|error| Problem::unchanged(error, Change::Release, ""))?;
+    let request_id = request.id;
+    let answer = ReleasedBrakeAnswer {
+        request_id,
+        released,
+    };
     Ok(request.answer(StatusCode::OK, &answer))
 }
 

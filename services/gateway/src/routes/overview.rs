@@ -1,4 +1,4 @@
-//! Cts-only endpoints for operators: states of tasks, and drains of workers.
+//! Cts-only endpoints for operators: states of tasks, the brake of the fleet, and drains of workers.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -7,8 +7,8 @@ use crate::api_request::ApiRequest;
 use crate::json;
 use crate::model::AcceptedAnswer;
 use crate::problem::Problem;
-use crate::scheduler_client::WorkerClient;
 use crate::scheduler_client::overview_board::OverviewBoard;
+use crate::scheduler_client::{ClusterClient, WorkerClient};
 
 /// The condition of everything.
 pub(crate) async fn overview(
@@ -29,6 +29,14 @@ pub(crate) async fn current_states(
         Some(tasks) => board.states_of(tasks).await?,
     };
     Ok(json::made(json::with_id(request.id, &object)))
+}
+
+/// The brake of the fleet.
+pub(crate) async fn brake(
+    questions: &ClusterClient,
+    request: &ApiRequest,
+) -> Result<Response, Problem> {
+    Ok(request.id_first(StatusCode::OK, questions.brake().await?))
 }
 
 /// Orders a worker to drain.

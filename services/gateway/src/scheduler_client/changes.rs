@@ -244,7 +244,7 @@ impl TaskChangeClient {
 }
 
 /// The answer to a change that was sent like a query, or the reason why the scheduler declined the change.
-fn with_reason<T>(answer: Result<T, CallError>) -> Result<T, ChangeError> {
+pub(super) fn with_reason<T>(answer: Result<T, CallError>) -> Result<T, ChangeError> {
     match answer {
         Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
         answer => Ok(answer?),

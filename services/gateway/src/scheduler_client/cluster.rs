@@ -1,4 +1,4 @@
-//! Questions about the scheduler replicas.
+//! Questions about the scheduler replicas, and the brake of the fleet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
-use super::call::{CALL_LIMIT, CallError, NO_SCHEDULER, ask, chain};
+use super::call::{CALL_LIMIT, CallError, NO_SCHEDULER, ask, chain, present};
+use super::changes::{ChangeError, with_reason};
+use super::on_behalf::OnBehalf;
 use super::single_flight::SingleFlight;
 
 /// Longest wait for an answer that many requests share. Health checks do not wait longer either.
@@ -140,6 +142,28 @@ impl ClusterClient {
         let request = proto::GetOverviewRequest {};
         let answer = ask(CALL_LIMIT, call!(self.client.get_overview(request))).await?;
         Ok(answer.into_inner())
+    }
+
+    /// The brake of the fleet.
+    pub(crate) async fn brake(&self) -> Result<proto::Brake, CallError> {
+        let request = proto::GetBrakeRequest {};
+        let answer = ask(CALL_LIMIT, call!(self.client.get_brake(request))).await?;
+        present(answer.into_inner().brake, "GetBrakeResponse.brake")
+    }
+
+    /// Releases the brake of the fleet, unless more is lost than the caller has `seen`, and returns the brake as it was
+    /// set. Does not wait for a run, so it is retried like a query. `by` is for the audit records.
+    pub(crate) async fn release_brake(
+        &self,
+        seen: Option<proto::SeenBrake>,
+        by: &OnBehalf,
+    ) -> Result<Option<proto::Brake>, ChangeError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = by.request(proto::ReleaseBrakeRequest { seen });
+            async move { client.release_brake(request).await }
+        });
+        Ok(with_reason(answer.await)?.into_inner().released)
     }
 
     async fn get_cluster(&self, limit: Duration) -> Result<proto::GetClusterResponse, CallError> {

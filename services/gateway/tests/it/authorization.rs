@@ -107,9 +107,9 @@ fn row(operation: &str) -> (Least, bool) {
         | "getTasks" | "getCurrentStates" | "getTask" | "explainTask" | "getTerraformState"
         | "getRuns" | "getRun" | "getRunLog" | "followRuns" | "getDocument"
         | "getDocumentAsYaml" => (Read, true),
-        "getConfiguration" | "getQueue" | "getOverview" => (Read, false),
+        "getConfiguration" | "getQueue" | "getOverview" | "getBrake" => (Read, false),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),
-        "drainWorker" => (Operate, false),
+        "drainWorker" | "releaseBrake" => (Operate, false),
         "createTask"
         | "replaceTask"
         | "deleteTask"

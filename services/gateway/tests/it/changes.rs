@@ -258,6 +258,7 @@ async fn a_workspace_is_shown_where_it_says_something() {
 async fn blocked_task_is_shown_and_released() {
     let mut tasks = three_tasks();
     tasks.states[0].hold = Some(Hold {
+        by_brake: false,
         since: Some(prost_types::Timestamp {
             seconds: 1_770_110_130,
             nanos: 0,

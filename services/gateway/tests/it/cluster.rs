@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_proto::cluster::v1::{
-    GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
-    GetOverviewRequest, GetOverviewResponse, Member,
+    Brake, GetBrakeRequest, GetBrakeResponse, GetClusterRequest, GetClusterResponse,
+    GetConfigurationRequest, GetConfigurationResponse, GetOverviewRequest, GetOverviewResponse,
+    Member, ReleaseBrakeRequest, ReleaseBrakeResponse,
 };
 use tokio::sync::Semaphore;
+use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
 /// Answers every call with its answer, after the first ones that are set. Clones are one service.
@@ -18,6 +20,7 @@ pub(crate) struct MemoryCluster {
     answer: Arc<Mutex<Result<GetClusterResponse, Status>>>,
     configuration: Arc<Mutex<GetConfigurationResponse>>,
     overview: Arc<Mutex<GetOverviewResponse>>,
+    brake: Arc<Mutex<Brake>>,
     first: Arc<Mutex<VecDeque<Status>>>,
     calls: Arc<AtomicUsize>,
     /// Each call takes a permit before it answers.
@@ -45,6 +48,7 @@ impl MemoryCluster {
             answer: Arc::new(Mutex::new(Ok(answer))),
             configuration: Arc::default(),
             overview: Arc::default(),
+            brake: Arc::default(),
             first: Arc::default(),
             calls: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -80,6 +84,12 @@ impl MemoryCluster {
     /// Gives this overview.
     pub(crate) fn overviewed(self, overview: GetOverviewResponse) -> Self {
         *self.overview.lock().unwrap() = overview;
+        self
+    }
+
+    /// Has this brake.
+    pub(crate) fn braked(self, brake: Brake) -> Self {
+        *self.brake.lock().unwrap() = brake;
         self
     }
 
@@ -121,6 +131,32 @@ impl ClusterService for MemoryCluster {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         Ok(Response::new(self.overview.lock().unwrap().clone()))
+    }
+
+    async fn get_brake(
+        &self,
+        _request: Request<GetBrakeRequest>,
+    ) -> Result<Response<GetBrakeResponse>, Status> {
+        Ok(Response::new(GetBrakeResponse {
+            brake: Some(self.brake.lock().unwrap().clone()),
+        }))
+    }
+
+    async fn release_brake(
+        &self,
+        request: Request<ReleaseBrakeRequest>,
+    ) -> Result<Response<ReleaseBrakeResponse>, Status> {
+        let mut brake = self.brake.lock().unwrap();
+        let seen = request.into_inner().seen;
+        if seen.is_some_and(|seen| seen.lost < brake.lost) {
+            let text = format!("{} of {} instances are lost by now", brake.lost, brake.of);
+            let mut status = Status::aborted(text);
+            let reason = MetadataValue::from_static("lost_more");
+            status.metadata_mut().insert("cts-reason", reason);
+            return Err(status);
+        }
+        let released = brake.set.then(|| std::mem::take(&mut *brake));
+        Ok(Response::new(ReleaseBrakeResponse { released }))
     }
 }
 

@@ -1,12 +1,14 @@
-//! `GET /v1/overview/tasks` and `POST /v1/workers/{id}/drain`.
+//! `GET /v1/overview/tasks`, `/v1/brake` and `POST /v1/workers/{id}/drain`.
 
 use std::sync::Arc;
 
+use cts_proto::cluster::v1::Brake;
 use cts_proto::task::v1::{CurrentState, CurrentStateName, ListCurrentStatesResponse, NamedState};
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use crate::cluster::MemoryCluster;
 use crate::stage::{Scene, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
 
@@ -148,6 +150,59 @@ async fn callers_who_come_together_share_one_call() {
     let (all, ()) = join(all, open).await;
     assert!(all.iter().all(|tasks| tasks.len() == 1), "{all:?}");
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn brake_is_read_and_released() {
+    let brake = Brake {
+        configured: true,
+        set: true,
+        lost: 4,
+        of: 10,
+        held: 3,
+        ..Brake::default()
+    };
+    let cluster = MemoryCluster::default().braked(brake);
+    let stage = Stage::set(Scene {
+        cluster,
+        ..Scene::default()
+    })
+    .await;
+    let path = "/v1/brake";
+    let (status, brake) = stage.json("GET", path, "").await;
+    assert_eq!((status, &brake["lost"]), (200, &json!(4)), "{brake}");
+    for body in [
+        "[]",
+        r#"{"lost": 4, "of": 10}"#,
+        r#"{"seen": {"lost": 4}}"#,
+        r#"{"seen": {"lost": "4", "of": 10}}"#,
+    ] {
+        let (status, refused) = stage.json("POST", path, body).await;
+        assert_eq!(status, 400, "{body}: {refused}");
+    }
+    let seen = r#"{"seen": {"lost": 3, "of": 10}}"#;
+    let (status, refused) = stage.json("POST", path, seen).await;
+    let error = &refused["error"];
+    assert_eq!(
+        (status, &error["message"], &error["code"]),
+        (
+            409,
+            &json!("4 of 10 instances are lost by now"),
+            &json!("change-refused")
+        ),
+        "{refused}"
+    );
+    let seen = r#"{"seen": {"lost": 4, "of": 10}}"#;
+    let (status, released) = stage.json("POST", path, seen).await;
+    assert_eq!((status, &released["released"]), (200, &brake), "{released}");
+    let (status, released) = stage.json("POST", path, "").await;
+    let nothing = json!({"released": null});
+    assert_eq!((status, released), (200, nothing));
+    for method in ["PUT", "DELETE", "PATCH"] {
+        let answer = stage.ask(method, path).await;
+        assert_eq!(answer.status, 405, "{answer:?}");
+        assert_eq!(answer.header("Allow"), Some("GET, POST"), "{answer:?}");
+    }
 }
 
 #[tokio::test]

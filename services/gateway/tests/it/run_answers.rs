@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cts_proto::cluster::v1::{ConfigurationInForce, GetConfigurationResponse, GetOverviewResponse};
+use cts_proto::cluster::v1::{
+    Brake, ConfigurationInForce, GetConfigurationResponse, GetOverviewResponse,
+};
 use cts_proto::log::v1::ReadLogRequest;
 use cts_proto::run::v1::{
     FollowRunsResponse, GetQueueResponse, ListRunsRequest, RunKind, RunStatus,
@@ -76,10 +78,15 @@ async fn own_answers_are_what_the_scheduler_says() {
     });
     let stage = Stage::set(Scene {
         tasks: three_tasks(),
-        cluster: cluster.overviewed(GetOverviewResponse {
-            more_problems: 4,
-            ..GetOverviewResponse::default()
-        }),
+        cluster: cluster
+            .overviewed(GetOverviewResponse {
+                more_problems: 4,
+                ..GetOverviewResponse::default()
+            })
+            .braked(Brake {
+                limit: 9,
+                ..Brake::default()
+            }),
         runs: MemoryRuns {
             queue: GetQueueResponse {
                 queued: 7,
@@ -94,6 +101,7 @@ async fn own_answers_are_what_the_scheduler_says() {
         ("/v1/queue", "/queued", json!(7)),
         ("/v1/cluster/configuration", "/in_force/number", json!(2)),
         ("/v1/overview", "/more_problems", json!(4)),
+        ("/v1/brake", "/limit", json!(9)),
         ("/v1/runs", "/runs/1/id", json!(RUN)),
         (&format!("/v1/runs/{RUN}"), "/run/id", json!(RUN)),
         ("/v1/tasks/dns/explain", "/explanation/revision", json!(3)),

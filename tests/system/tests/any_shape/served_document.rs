@@ -36,6 +36,7 @@ async fn served_document_equals_the_repository_and_its_paths_exist() {
     let expected = [
         "DELETE /v1/tasks/{name}",
         "GET /v1/audit",
+        "GET /v1/brake",
         "GET /v1/cluster/configuration",
         "GET /v1/events",
         "GET /v1/health",
@@ -56,6 +57,7 @@ async fn served_document_equals_the_repository_and_its_paths_exist() {
         "GET /v1/tasks/{name}/explain",
         "GET /v1/tasks/{name}/state",
         "PATCH /v1/tasks/{name}",
+        "POST /v1/brake",
         "POST /v1/runs/{id}/cancel",
         "POST /v1/tasks",
         "POST /v1/tasks/{name}/destroy-plan",

@@ -11,7 +11,7 @@ use crate::api::wire::{Answer, Request};
 pub(crate) enum Body {
     /// Nothing, and no content type.
     Empty,
-    /// Nothing, and this method in the header `Allow`.
+    /// Nothing, and these methods in the header `Allow`.
     Allow(&'static str),
     /// Nothing, with the content type of the error that is not sent.
     Head(&'static str),
@@ -102,7 +102,7 @@ impl Row {
             nosniff,
         )?;
         let allow = match self.body {
-            Body::Allow(method) => Some(method),
+            Body::Allow(methods) => Some(methods),
             _ => None,
         };
         same("Allow", answer.header("Allow"), allow)?;

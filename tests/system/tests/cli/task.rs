@@ -12,6 +12,7 @@ mod fragments;
 mod import;
 mod ours;
 mod real;
+mod release;
 mod replace;
 mod run;
 mod run_ids;

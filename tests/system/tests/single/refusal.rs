@@ -36,6 +36,18 @@ async fn all_problems_are_in_one_report() {
     .await;
 }
 
+#[tokio::test]
+async fn a_wrong_brake_of_the_fleet_is_refused_at_its_line() {
+    refused_configuration(
+        "working_dir = \"work\"\nfleet_max_shrink {\n  share = \"120%\"\n}\n",
+        &[
+            "`fleet_max_shrink.share` is no percentage between",
+            "file=cts.hcl line=3 column=11",
+        ],
+    )
+    .await;
+}
+
 /// A site that could start; `consul` may be a place where none listens.
 fn startable(consul: &str) -> Site {
     let site = Site::new();

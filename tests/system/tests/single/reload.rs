@@ -83,10 +83,14 @@ async fn a_daemon_takes_the_tasks_of_its_files_and_leaves_a_running_apply_alone(
     fs::remove_file(site.path().join("tasks/more.hcl")).unwrap();
     cts.signal(Signal::SIGHUP);
     cts.until_logged("unchanged=tasks").await;
+    // The brake of the fleet comes with the tasks.
+    site.write("tasks/more.hcl", "fleet_max_shrink {}\n");
+    cts.signal(Signal::SIGHUP);
+    cts.until_logged("tasks: configuration 3 is in force").await;
     assert!(cts.is_running());
     let exit = cts.terminate().await;
     exit.assert_code(0).says(["signal=terminated"]);
-    for (text, count) in [("files were read again", 4), ("unknown key `prot`", 1)] {
+    for (text, count) in [("files were read again", 5), ("unknown key `prot`", 1)] {
         assert_eq!(exit.output.matches(text).count(), count, "{}", exit.output);
     }
     assert!(!exit.output.contains("removes a task"), "{}", exit.output);

@@ -1,11 +1,13 @@
 //! `cts task release`.
 
+pub(super) mod brake;
+
 use cts_api_client::Hold;
 use cts_proto::task::v1::Loss;
 use serde_json::json;
 
 use super::session::{ExitStatus, Session};
-use crate::arguments::{OneTask, Output};
+use crate::arguments::{Output, QueryOptions, Release};
 use crate::commands::table::table;
 use crate::commands::terminal_text::on_one_line;
 use crate::commands::time_text::{local, moment};
@@ -13,8 +15,18 @@ use crate::commands::time_text::{local, moment};
 /// Services that `show` names; JSON has all.
 const SHOWN: usize = 10;
 
-pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
-    let OneTask { query, name } = task;
+pub(super) async fn run(session: &mut Session<'_>, options: &Release) -> Result<(), ExitStatus> {
+    match &options.name {
+        Some(name) => one(session, &options.query, name).await,
+        None => brake::release(session, options).await,
+    }
+}
+
+async fn one(
+    session: &mut Session<'_>,
+    query: &QueryOptions,
+    name: &str,
+) -> Result<(), ExitStatus> {
     let client = session.client(&query.client)?;
     let released = async {
         // Only the losses that are shown are released: if more is lost in between, the user decides again.
@@ -58,6 +70,9 @@ fn row(loss: &Loss) -> [String; 3] {
 pub(super) fn held(hold: &Hold) -> String {
     let since = moment(hold.since).map(|at| format!("since {}", local(at)));
     let mut lines: Vec<_> = since.into_iter().collect();
+    if hold.by_brake {
+        lines.push("by the brake of the fleet".to_owned());
+    }
     lines.extend(hold.losses.iter().take(SHOWN).map(|loss| {
         let service = on_one_line(&loss.service);
         format!("{service}: {} of {} instances", loss.now, loss.applied)

@@ -10,6 +10,7 @@ use cts_proto::cluster::v1::{
 use cts_proto::run::v1::GetQueueResponse;
 use serde_json::json;
 
+use super::release::brake::{first_lines, not_set};
 use super::session::{ExitStatus, Session};
 use super::state_text;
 use crate::arguments::{Output, QueryOptions, Status, TableWidth};
@@ -77,7 +78,10 @@ fn page(overview: &Overview, width: TableWidth) -> String {
         ("Consul", consul(overview.data.as_ref())),
         ("Tasks", tasks(overview)),
     ]);
-    format!("{}\n{}", problems(overview, width), sheet(entries))
+    let brake = overview.brake.as_ref();
+    entries.extend(not_set(brake).map(|text| ("Brake", text)));
+    let brake = first_lines(brake, moment(overview.at), width);
+    format!("{brake}{}\n{}", problems(overview, width), sheet(entries))
 }
 
 fn problems(overview: &GetOverviewResponse, width: TableWidth) -> String {
@@ -247,6 +251,7 @@ mod tests {
                     ..OverviewWatcher::default()
                 })
                 .into(),
+            brake: None,
         };
         let expected = "\
 TASK  PROBLEM

@@ -107,6 +107,9 @@ impl Progress {
                 let error = (!ended.error_is_logged).then_some(error.as_str());
                 tracing::error!(target: "ctrl", task_name = task, took, done = place, error, "task failed");
             }
+            (End::Held(reason), _) => {
+                tracing::warn!(target: "ctrl", task_name = task, done = place, reason, "the brake of the fleet holds the task: nothing is applied");
+            }
             (End::Cancelled, _) => {
                 tracing::error!(target: "ctrl", task_name = task, took, done = place, "the run of the task was cancelled");
             }
@@ -144,7 +147,11 @@ impl Terminal {
             line.finish_and_clear();
             self.lines.remove(&line);
         }
-        let mark = if end.is_success() { "ok" } else { "FAILED" };
+        let mark = match end {
+            End::Held(_) => "HELD",
+            end if end.is_success() => "ok",
+            _ => "FAILED",
+        };
         let width = self.width;
         let line = format!("{mark:<6} {task:<width$}  {} [{seconds}]", end.word());
         // A terminal that is gone does not stop the pass.
@@ -156,6 +163,7 @@ fn summary(counts: Counts, of: usize) -> String {
     let mut text = format!("{}/{of} tasks done", counts.ended());
     let parts = [
         (counts.failed, "failed"),
+        (counts.held, "held by the brake"),
         (counts.running, "at work"),
         (counts.queued, "queued"),
         (counts.waiting, "waiting for Consul"),
@@ -195,6 +203,7 @@ mod tests {
             running: 2,
             succeeded: 3,
             failed: 1,
+            held: 0,
         };
         assert_eq!(
             summary(counts, 7),

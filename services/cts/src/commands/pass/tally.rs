@@ -28,6 +28,8 @@ pub(crate) enum End {
     },
     /// The task failed with this error.
     Failed(String),
+    /// Nothing was applied: the brake of the fleet holds the task, for this reason.
+    Held(String),
     /// Its run was taken back and will not begin again.
     Cancelled,
 }
@@ -45,6 +47,7 @@ impl End {
             Self::Planned { changes: true } => "planned, with changes",
             Self::Planned { changes: false } => "planned, no changes",
             Self::Failed(_) => "failed",
+            Self::Held(_) => "held by the brake",
             Self::Cancelled => "cancelled",
         }
     }
@@ -58,12 +61,14 @@ pub(crate) struct Counts {
     pub(crate) running: usize,
     pub(crate) succeeded: usize,
     pub(crate) failed: usize,
+    /// Held by the brake of the fleet.
+    pub(crate) held: usize,
 }
 
 impl Counts {
     /// Tasks that are through, well or not.
     pub(crate) const fn ended(self) -> usize {
-        self.succeeded + self.failed
+        self.succeeded + self.failed + self.held
     }
 }
 
@@ -148,6 +153,7 @@ impl Tally {
                 Stage::Queued => &mut counts.queued,
                 Stage::Running(_) => &mut counts.running,
                 Stage::Ended(end) if end.is_success() => &mut counts.succeeded,
+                Stage::Ended(End::Held(_)) => &mut counts.held,
                 Stage::Ended(_) => &mut counts.failed,
             } += 1;
         }
@@ -166,7 +172,7 @@ impl Tally {
                     Some(format!("{name}: {line}"))
                 }
                 End::Cancelled => Some(format!("{name}: its run was cancelled")),
-                End::Applied | End::Planned { .. } => None,
+                End::Applied | End::Planned { .. } | End::Held(_) => None,
             }
         })
     }

@@ -331,6 +331,7 @@ pub(super) fn hold() -> Hold {
             applied: 4,
             now: 1,
         }],
+        by_brake: true,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cts_proto::cluster::v1::{
-    GetOverviewResponse, ObservedData, OverviewMember, OverviewWatcher, OverviewWorker, Problem,
-    WorkerCondition,
+    Brake, BrakeLoss, BrakeRun, GetOverviewResponse, ObservedData, OverviewMember, OverviewWatcher,
+    OverviewWorker, Problem, WorkerCondition,
 };
 use cts_proto::run::v1::{GetQueueResponse, RunPhase};
 use cts_proto::task::v1::{
@@ -35,6 +35,34 @@ pub(super) fn current_states() -> Vec<NamedState> {
     };
     let names = every::<CurrentStateName>().map(|name| named(Some(current_state(name))));
     names.chain([named(None)]).collect()
+}
+
+pub(super) fn brake() -> Brake {
+    Brake {
+        configured: true,
+        set: true,
+        since: Some(at(1, 0)),
+        lost: 230,
+        of: 1000,
+        limit: 200,
+        losses: vec![BrakeLoss {
+            service: "web".into(),
+            datacenter: "dc2".into(),
+            before: 120,
+            now: 3,
+        }],
+        more_losses: 4,
+        held: 41,
+        leased: vec![
+            BrakeRun {
+                task_name: "edge".into(),
+                run_id: RUN.into(),
+                address: "https://tfe.example.com/app/network/runs/run-1".into(),
+                to_confirm: true,
+            },
+            BrakeRun::default(),
+        ],
+    }
 }
 
 pub(super) fn overview() -> GetOverviewResponse {
@@ -88,6 +116,7 @@ pub(super) fn overview() -> GetOverviewResponse {
                 ..OverviewWatcher::default()
             },
         ],
+        brake: Some(brake()),
     }
 }
 

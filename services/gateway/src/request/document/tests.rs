@@ -48,6 +48,8 @@ fn number(route: &Route) -> Option<u8> {
         Route::Overview => 26,
         Route::CurrentStates => 27,
         Route::DrainWorker(_) => 28,
+        Route::Brake => 29,
+        Route::ReleaseBrake => 30,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -67,7 +69,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..29).collect());
+    assert_eq!(routes, (0..31).collect());
 }
 
 #[test]

@@ -145,6 +145,52 @@ async fn another_file_takes_effect_without_a_start() {
 }
 
 #[tokio::test]
+async fn the_brake_of_the_fleet_is_compared_and_applied() {
+    let tasks = block("kept", "enabled = false");
+    let scene = Scene::with(&tasks).await;
+    equal(&scene).await;
+    scene.configure(&(tasks + "fleet_max_shrink {\n  share = \"30%\"\n}\n"));
+    let brake = "30% within 600 s, at least 20";
+    let line = format!("~ fleet_max_shrink: off -> {brake}\n");
+    let verdict = "The stored tasks are as configured, the brake of the fleet is not.\n";
+    let shown = call(&scene, &executable("cts"), &words("diff", &[])).await;
+    shown.failed(2, &[&line, verdict]);
+    let json = words("diff", &["-o", "json"]);
+    let shown = call(&scene, &executable("cts"), &json).await;
+    let found: Value = serde_json::from_str(&shown.text).unwrap();
+    assert_eq!(
+        (&found["equal"], &found["tasks"]),
+        (&json!(false), &json!([]))
+    );
+    let difference = json!({"in_force": null, "configured": brake});
+    assert_eq!(found["fleet_max_shrink"], difference);
+
+    apply(&scene, &["-auto-approve"]).await.well(&[&line]);
+    equal(&scene).await;
+    apply(&scene, &[])
+        .await
+        .well(&["There is nothing to apply."]);
+    let member = |found: &Value| found["members"][0].clone();
+    let found = configuration(&scene).await;
+    assert_eq!(found["in_force"]["number"], 2);
+    assert_eq!(member(&found)["in_force"], false, "{found}");
+    let said = "the brake of the fleet of a member is not in force";
+    eventually(DEADLINE, async || {
+        let output = scene.instance.output();
+        met(output.contains(said), said)
+    })
+    .await;
+
+    // A start with the same block changes nothing.
+    let scene = scene.restart().await;
+    let found = configuration(&scene).await;
+    assert_eq!(found["in_force"]["number"], 2);
+    assert_eq!(member(&found)["in_force"], true, "{found}");
+    assert_eq!(member(&found)["settings"]["fleet_max_shrink"], brake);
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
 async fn nothing_is_applied_over_what_has_come_in_between() {
     let scene = Scene::with(&block("first", "enabled = false")).await;
     scene.configure(&block("second", "enabled = false"));

@@ -37,6 +37,7 @@ fn nowhere() -> Vec<Row> {
         "/v1/x/../tasks",
         "/v1/%74asks",
         "/v1/queue/",
+        "/v1/brake/",
         "/v1/runs/",
         "/v1/runs//log",
         "/v1/runs/a/logs",
@@ -105,6 +106,9 @@ fn wrong_methods() -> Vec<Row> {
             rows.push(ask(method, path).gives(405, Body::Allow("GET")));
         }
     }
+    for method in KNOWN.iter().filter(|it| !["GET", "POST"].contains(*it)) {
+        rows.push(ask(method, "/v1/brake").gives(405, Body::Allow("GET, POST")));
+    }
     for path in ["/v1/tasks", "/nowhere", "/v1/health", "/v1/tasks/pool"] {
         for method in ["BREW", "PROPFIND", "get", "Patch"] {
             rows.push(ask(method, path).gives(405, Body::Empty));
@@ -131,6 +135,8 @@ fn served_in_odd_ways() -> Vec<Row> {
     };
     vec![
         cluster,
+        ask("GET", "/v1/brake").gives(200, Body::New(json!({"configured": false, "set": false}))),
+        ask("POST", "/v1/brake").gives(200, Body::New(json!({"released": null}))),
         ask("GET", "/v1/status/").gives(200, overall()),
         ask("GET", "/v1/status/x").gives(200, overall()),
         ask("GET", "/v1/status/x/y/z").gives(200, overall()),
