@@ -1,6 +1,7 @@
 //! Every write to the rows that count, as triggers in the database have kept it, and the proofs from that.
 
 mod applied_input;
+mod brake;
 mod cancels;
 mod check;
 mod connection;
@@ -18,6 +19,7 @@ mod triggers;
 mod withdrawn;
 
 pub use applied_input::applied_inputs;
+pub use brake::{Braked, braked};
 pub use cancels::{Confirmed, cancels};
 pub use check::{leaders, lone_events, runs};
 pub use decided::{Decided, RemoteRuns, decisions};

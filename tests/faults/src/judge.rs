@@ -1,5 +1,6 @@
 //! The verdict: the proofs from all the evidence.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cts_tests::Backend;
@@ -49,6 +50,7 @@ pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
         violations.extend(audit::equal_inputs(&audit, &seen, &forgotten));
     }
     judge_waits(suite, &audit, over);
+    judge_brake(suite, &audit, &forgotten);
     figures_of_runs(suite, &audit);
     figures_of_faults(suite).await;
 }
@@ -203,6 +205,24 @@ fn judge_waits(suite: &mut Suite<'_>, audit: &Audit, over: u64) {
             millis(judged.longest_idle.idle)
         ),
     );
+}
+
+fn judge_brake(suite: &mut Suite<'_>, audit: &Audit, forgotten: &[Outage]) {
+    if !suite.plan.setup.brake {
+        return;
+    }
+    let judged = audit::braked(audit, &suite.brakes.seen, forgotten);
+    let held = audit.runs.iter().filter(|write| write.kind == "apply");
+    let held: BTreeSet<&str> = held.filter(|it| it.is_held()).map(|it| &*it.run).collect();
+    let figure = format!(
+        "set {} times, {} queued runs held, {} leases compared, releases {:?}",
+        judged.times,
+        held.len(),
+        judged.judged,
+        suite.brakes.releases
+    );
+    suite.report.violations.extend(judged.violations);
+    suite.figure("brake of the fleet", figure);
 }
 
 fn figures_of_runs(suite: &mut Suite<'_>, audit: &Audit) {

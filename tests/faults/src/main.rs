@@ -44,6 +44,10 @@ struct Arguments {
     /// Clients that follow logs. Default: 8.
     #[arg(long)]
     followers: Option<usize>,
+    /// Whether the fleet has a brake, and loses most of its instances now and then. Default: chosen by the seed, off with
+    /// an earlier version, which may know no brake.
+    #[arg(long, value_enum)]
+    brake: Option<Switch>,
     /// Executable of an earlier version: each start of a process is one of it or of this version, by the seed.
     #[arg(long)]
     previous: Option<PathBuf>,
@@ -90,6 +94,12 @@ enum State {
     Directory,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 impl Arguments {
     fn plan(&self, seed: u64) -> Plan {
         let size = Size {
@@ -118,6 +128,10 @@ impl Arguments {
             setup = setup.on_server();
         }
         setup.followers = self.followers.unwrap_or(setup.followers);
+        setup.brake = match self.brake {
+            Some(brake) => brake == Switch::On,
+            None => setup.brake && self.previous.is_none(),
+        };
         let minutes = self.minutes.clamp(0.1, 24.0 * 60.0);
         let time = Duration::from_secs_f64(minutes * 60.0);
         let extent = self.changes.map_or(Extent::Time(time), Extent::Changes);

@@ -3,6 +3,7 @@
 mod catalog;
 mod faults;
 mod files;
+mod losses;
 mod settings;
 mod setup;
 mod target;
@@ -84,6 +85,8 @@ pub struct Round {
     pub writes: Vec<(Duration, Write)>,
     /// Runs to be cancelled.
     pub cancels: Vec<(Duration, Cancel)>,
+    /// Releases of the brake of the fleet.
+    pub releases: Vec<Duration>,
 }
 
 impl Plan {
@@ -136,13 +139,20 @@ impl Plan {
                 (length, changes, BETWEEN_MANY_WRITES)
             }
         };
-        Some(Round {
+        let mut round = Round {
             length,
             faults: self.faults(&mut of_faults, of(0x7665_7273), length, number),
             changes,
             writes: writes::writes(&mut of_writes, self.size, length, every),
             cancels: writes::cancels(&mut of(0x6361_6e63), length, every * WRITES_TO_A_CANCEL),
-        })
+            releases: Vec::new(),
+        };
+        if self.setup.brake {
+            let calms = faults::calms(&round.faults);
+            let system = (self.setup, self.size);
+            losses::add(&mut of(0x6c6f_7373), system, &calms, &mut round);
+        }
+        Some(round)
     }
 
     /// Faults of a round, with changes of the files while runs fail, and of the blocks of the workers.

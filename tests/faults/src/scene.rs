@@ -173,7 +173,7 @@ async fn cluster(
     }
     let mut system = System::Cluster(Box::new(cluster));
     past::make(plan, &mut system, &url, plan.setup.past).await;
-    Audit::install(&database).await.unwrap();
+    Audit::install(&database, plan.setup.brake).await.unwrap();
     // The file of the first leader is in force.
     let (later, first): (Vec<Member>, Vec<Member>) = members
         .iter()
@@ -240,7 +240,9 @@ async fn whole(
     if let Some(process) = system.take(Member::Whole) {
         process.terminate().await;
     }
-    Audit::install(&database).await.unwrap();
+    Audit::install(&database, configuration.plan.setup.brake)
+        .await
+        .unwrap();
     configuration.write(site, Member::Whole, consul);
     system.start(&[Member::Whole]).await;
     (system, database, wires)

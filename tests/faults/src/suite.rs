@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::campaign::Campaign;
 use crate::evidence::{KeepOnPanic, keep, show};
 use crate::judge::judge;
+use crate::observed::brake::Brakes;
 use crate::observed::followers::Followed;
 use crate::observed::history::History;
 use crate::observed::sightings::Lookout;
@@ -46,6 +47,7 @@ pub(crate) struct Suite<'a> {
     pub(crate) writes: Writes,
     pub(crate) history: History,
     pub(crate) followed: Followed,
+    pub(crate) brakes: Brakes,
     pub(crate) report: Report,
     pub(crate) scene: Scene,
 }
@@ -75,6 +77,7 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
         writes: Writes::new(plan, scene.system.apis()),
         history: History::default(),
         followed: Followed::default(),
+        brakes: Brakes::new(),
         report: Report::of(plan),
         scene,
     };

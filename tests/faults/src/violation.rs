@@ -44,6 +44,8 @@ pub enum Rule {
     DeclaredByFiles,
     /// A cancelled run is not leased again, and nothing applies its input unasked.
     CancelledStays,
+    /// While the brake of the fleet is set, nothing is leased unasked that takes instances away.
+    BrakeHolds,
     /// A due run is leased in time.
     NothingStarves,
     /// Processes end only on request, and leave nothing running.

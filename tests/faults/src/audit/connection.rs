@@ -40,8 +40,9 @@ impl Connection {
     }
 
     /// Makes the tables and triggers of the audit.
-    pub(super) async fn install(mut self) -> Result<(), sqlx::Error> {
-        let statements = |dialect: Dialect| sqlx::raw_sql(AssertSqlSafe(dialect.installation()));
+    pub(super) async fn install(mut self, brake: bool) -> Result<(), sqlx::Error> {
+        let statements =
+            |dialect: Dialect| sqlx::raw_sql(AssertSqlSafe(dialect.installation(brake)));
         match &mut self {
             Self::Postgres(connection) => {
                 connection.execute(postgres::SCHEMA).await?;

@@ -31,6 +31,16 @@ pub(super) fn texts(parts: Vec<Part>) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Declarations of the tasks by the digest of the input: the first content of each.
+pub(super) fn declarations(parts: &[Part]) -> BTreeMap<String, String> {
+    let tasks = parts.iter().filter(|part| part.1 == 0);
+    let tasks = tasks.filter_map(|(input, _, encoding, bytes)| {
+        let text = String::from_utf8(decoded(encoding, bytes.clone())?).ok()?;
+        Some((input.clone(), text))
+    });
+    tasks.collect()
+}
+
 fn decoded(encoding: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
     match encoding {
         "zstd" => zstd::decode_all(&*bytes).ok(),
@@ -87,6 +97,7 @@ mod tests {
             part("k", 1, r#"[{"name":"svc-1","tags":["t"]}]"#),
             part("l", 0, "{}"),
         ];
+        assert_eq!(declarations(&parts)["k"], "{}");
         let found: Vec<_> = texts(parts).into_iter().collect();
         let row = |input: &str, text: &str| (input.to_owned(), text.to_owned());
         let wanted = [

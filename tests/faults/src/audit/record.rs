@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::connection::Connection;
-use super::input_text::texts;
+use super::input_text::{declarations, texts};
 use super::rows::OneClock;
 use crate::database::Database;
 use crate::processes::uptime;
@@ -33,13 +33,18 @@ pub struct RunWrite {
     pub ordered: bool,
 }
 
-/// The year 9000, in microseconds since 1970: a run that is due later is a suspended destruction.
+/// The year 9000, in microseconds since 1970: a run that is due later has no time.
 const NEVER: i64 = 221_845_392_000_000_000;
 
 impl RunWrite {
     /// Whether the run is a destruction that waits until somebody asks for it again.
     pub(crate) fn is_suspended(&self) -> bool {
-        self.kind == "destroy" && self.new.status == "queued" && self.due > NEVER
+        self.kind == "destroy" && self.is_held()
+    }
+
+    /// Whether the run waits without a time: for the end of the brake of the fleet, or as a suspended destruction.
+    pub(crate) fn is_held(&self) -> bool {
+        self.new.status == "queued" && self.due > NEVER
     }
 }
 
@@ -124,6 +129,8 @@ pub struct Audit {
     pub events: Vec<(String, String, String)>,
     /// Texts that the module of the suite makes of the inputs, by the digest of the input.
     pub texts: BTreeMap<String, String>,
+    /// Declarations of the tasks, by the digest of the input.
+    pub declarations: BTreeMap<String, String>,
     /// Inputs that needed no run, of the existing tasks.
     pub skipped: i64,
     /// Microseconds by the database's clock when the machine was started.
@@ -134,14 +141,16 @@ pub struct Audit {
 
 impl Audit {
     /// Begins to keep writes to the database, whose schema is there. Nothing else uses a SQLite file meanwhile.
-    pub(crate) async fn install(database: &Database) -> Result<(), sqlx::Error> {
-        Connection::open(database).await?.install().await
+    /// `brake` tells whether the fleet has one.
+    pub(crate) async fn install(database: &Database, brake: bool) -> Result<(), sqlx::Error> {
+        Connection::open(database).await?.install(brake).await
     }
 
     /// Reads the records.
     pub(crate) async fn read(database: &Database) -> Result<Self, sqlx::Error> {
         let mut connection = Connection::open(database).await?;
         let (read_at, boot) = clock(async || connection.one("SELECT audit.now()").await).await?;
+        let parts = connection.all(INPUTS).await?;
         let mut audit = Self {
             runs: connection
                 .all("SELECT * FROM audit.runs ORDER BY seq")
@@ -161,7 +170,8 @@ impl Audit {
             events: connection
                 .all("SELECT task, run, id FROM audit.events ORDER BY seq")
                 .await?,
-            texts: texts(connection.all(INPUTS).await?),
+            declarations: declarations(&parts),
+            texts: texts(parts),
             skipped: connection
                 .one("SELECT CAST(coalesce(sum(skipped), 0) AS BIGINT) FROM tasks")
                 .await?,

@@ -154,7 +154,7 @@ fn waits(audit: &Audit, end: i64) -> Vec<Wait> {
         if write.new.status == "queued" {
             let since = match queued.get(run) {
                 // The run was already due: a later change of its time does not make its wait shorter.
-                Some(&(_, since)) if since <= write.at && !write.is_suspended() => since,
+                Some(&(_, since)) if since <= write.at && !write.is_held() => since,
                 _ => write.due.max(write.at),
             };
             queued.insert(run, (task, since));

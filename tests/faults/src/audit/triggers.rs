@@ -41,7 +41,7 @@ const TRIGGERS: [(&str, &str, &str); 10] = [
         "INSERT INTO audit.runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due,
                                  requested, ordered)
          VALUES (audit.now(), NEW.id, NEW.task_name, @KIND@, NEW.input_hash, NEW.status, NEW.epoch, NEW.holder,
-                 NEW.expires_at, NEW.due_at, NEW.requested, FALSE)",
+                 NEW.expires_at, @DUE@, NEW.requested, FALSE)",
     ),
     (
         "runs_update",
@@ -49,7 +49,7 @@ const TRIGGERS: [(&str, &str, &str); 10] = [
         "INSERT INTO audit.runs (at, run, task, kind, input, old_status, new_status, old_epoch, new_epoch,
                                  old_holder, new_holder, old_expires, new_expires, due, requested, ordered)
          VALUES (audit.now(), NEW.id, NEW.task_name, @KIND@, NEW.input_hash, OLD.status, NEW.status, OLD.epoch,
-                 NEW.epoch, OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at, NEW.requested,
+                 NEW.epoch, OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, @DUE@, NEW.requested,
                  OLD.cancel_requested_at IS NOT NULL)",
     ),
     (
@@ -112,6 +112,11 @@ const CLUSTER_TRIGGERS: [(&str, &str, &str); 2] = [
 /// Kind of the run of a trigger's row.
 const KIND: &str = "CASE NEW.destroys WHEN 'apply' THEN 'destroy' WHEN 'plan' THEN 'destroy-plan' ELSE NEW.kind END";
 
+/// When the run of a trigger's row is due, if the fleet has a brake. Another trigger puts off a run that the brake holds,
+/// before or after this one. An earlier version has no such column.
+const DUE_WITH_BRAKE: &str =
+    "CASE WHEN NEW.braked AND NEW.status = 'queued' THEN 253370764800000000 ELSE NEW.due_at END";
+
 /// The rows that are there before the first write.
 const BEFORE: &str = "
 INSERT INTO audit.switches (at, task, enabled) SELECT 0, name, enabled FROM tasks;
@@ -140,7 +145,8 @@ impl Dialect {
     }
 
     /// Statements that make the tables and the triggers.
-    pub(super) fn installation(self) -> String {
+    pub(super) fn installation(self, brake: bool) -> String {
+        let due = if brake { DUE_WITH_BRAKE } else { "NEW.due_at" };
         let (number, of_cluster) = match self {
             Self::Postgres => ("BIGSERIAL PRIMARY KEY", &CLUSTER_TRIGGERS[..]),
             Self::Sqlite => ("INTEGER PRIMARY KEY AUTOINCREMENT", &[][..]),
@@ -161,6 +167,7 @@ impl Dialect {
             }
         });
         let text: String = tables.into_iter().chain(triggers).collect();
-        self.adapt(&(text + BEFORE).replace("@KIND@", KIND))
+        let text = (text + BEFORE).replace("@KIND@", KIND);
+        self.adapt(&text.replace("@DUE@", due))
     }
 }

@@ -42,6 +42,8 @@ pub struct Setup {
     pub past: u32,
     /// Clients that follow logs.
     pub followers: usize,
+    /// The fleet has a brake, and loses most of its instances now and then.
+    pub brake: bool,
 }
 
 /// Processes of each kind in a cluster.
@@ -62,6 +64,7 @@ impl Setup {
         let in_consul = random.percent(50);
         let takeover_runs_all = random.percent(30);
         let stale_file = random.percent(40);
+        let brake = random.percent(33);
         let cluster = shape == Shape::Cluster;
         Self {
             shape,
@@ -76,6 +79,7 @@ impl Setup {
             stale_file: stale_file && cluster,
             past: if cluster { PAST } else { 0 },
             followers: FOLLOWERS,
+            brake,
         }
     }
 

@@ -1,5 +1,5 @@
 use crate::conditions::Kind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cts_tests::{Backend, Driver, Service};
 
@@ -21,6 +21,7 @@ fn setup(shape: Shape) -> Setup {
         stale_file: false,
         past: 0,
         followers: 0,
+        brake: false,
     }
 }
 
@@ -57,6 +58,7 @@ fn seeds_choose_every_variant() {
     for has in [
         |setup: &Setup| setup.takeover_runs_all,
         |setup: &Setup| setup.backend == Backend::Consul,
+        |setup: &Setup| setup.brake,
     ] {
         assert!(setups.iter().any(has) && !setups.iter().all(has));
     }
@@ -258,6 +260,32 @@ fn files_change_while_runs_of_their_tasks_fail_unless_a_member_keeps_an_old_one(
     assert!(rewrites(&plan).len() > 5);
     plan.setup.stale_file = true;
     assert_eq!(rewrites(&plan), []);
+}
+
+#[test]
+fn a_fleet_with_a_brake_loses_most_instances_and_gets_them_back() {
+    let mut plan = plan(4, 600);
+    let without = plan.round(0, 0).unwrap();
+    assert!(without.releases.is_empty());
+    plan.setup.brake = true;
+    let round = plan.round(0, 0).unwrap();
+    assert_eq!(round.writes, without.writes);
+    assert!(round.releases.len() > 2);
+    assert!(round.faults.len() > without.faults.len());
+    let mut at_once: BTreeMap<Duration, [BTreeSet<usize>; 2]> = BTreeMap::new();
+    for (at, change) in &round.changes {
+        let [lose, get_back] = at_once.entry(*at).or_default();
+        match change {
+            Change::Deregister { service, .. } => lose.insert(*service),
+            Change::Register { service, .. } => get_back.insert(*service),
+        };
+    }
+    let most = |services: &&BTreeSet<usize>| services.len() > SIZE.services / 2;
+    let lost = at_once.values().map(|[lose, _]| lose).filter(most);
+    let back = at_once.values().map(|[_, get_back]| get_back).filter(most);
+    let (lost, back): (Vec<_>, Vec<_>) = (lost.collect(), back.collect());
+    assert!(lost.len() > 8, "{lost:?}");
+    assert_eq!(lost, back);
 }
 
 #[test]

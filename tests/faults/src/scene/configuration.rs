@@ -16,6 +16,14 @@ use crate::{journal, module, terraform};
 /// File of a process of a cluster.
 pub(super) const FILE: &str = "cts-{name}.hcl";
 
+/// The changes of a plan alone seldom set it. No number counts for less than a minute.
+const BRAKE: &str = "fleet_max_shrink {
+  share    = \"60%\"
+  within   = \"1m\"
+  at_least = 5
+}
+";
+
 /// Directory of the states that have been moved.
 pub(super) const OTHER_STATES: &str = "state-elsewhere";
 
@@ -81,8 +89,9 @@ impl Configuration<'_> {
         } else {
             String::new()
         };
+        let brake = if self.plan.setup.brake { BRAKE } else { "" };
         let consul = consul.to_string();
-        let more = format!("{worker}{kept}{}{tasks}", self.provider());
+        let more = format!("{worker}{kept}{brake}{}{tasks}", self.provider());
         if let Some(server) = self.server {
             return site.write_configuration(&consul, &server.driver(), &more);
         }

@@ -53,7 +53,8 @@ impl Suite<'_> {
         let mut said = Instant::now();
         loop {
             self.campaign.look_after(&mut self.scene.system).await;
-            let complaint = match self.quiet().await {
+            let unbraked = self.unbraked().await;
+            let complaint = match unbraked.and(self.quiet().await) {
                 Ok(()) => return Ok(()),
                 Err(complaint) => complaint,
             };
@@ -65,6 +66,14 @@ impl Suite<'_> {
                 say(&format!("not quiet yet: {complaint}"));
             }
             sleep(BETWEEN_LOOKS).await;
+        }
+    }
+
+    /// Fails while the brake of the fleet is set, which is released then.
+    async fn unbraked(&mut self) -> Result<(), String> {
+        match self.apis().first() {
+            Some(api) if self.plan.setup.brake => self.brakes.ended(api).await,
+            _ => Ok(()),
         }
     }
 

@@ -51,8 +51,14 @@ impl Suite<'_> {
             let (apis, over) = (apis.clone(), over.clone());
             following.spawn(async move { follow(&apis, random, over).await });
         }
+        let braked = async {
+            if self.plan.setup.brake {
+                self.brakes.watch(&apis, &round.releases, &over).await;
+            }
+        };
         tokio::join!(
             both,
+            braked,
             read(&apis, &mut self.history, &over, forgotten.clone())
         );
         while let Some(followed) = following.join_next().await {

@@ -16,6 +16,7 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent, driver: Driver)
         stale_file: false,
         past,
         followers: 4,
+        brake: false,
     };
     let plan = Plan::new(seed, size, setup, extent);
     let keep = std::env::temp_dir().join(format!("cts-faults.seed-{seed}.{}", std::process::id()));
