@@ -133,6 +133,10 @@ pub async fn setting_the_brake_holds_queued_losses_and_names_leased_ones<F: Fixt
     let brake = stored(&scene).await;
     assert_eq!((brake.held, brake.fleet.lost, brake.fleet.of), (1, 6, 10));
     assert_eq!(brake.fleet.leased[0].run, lease.run);
+    // The leader notes the same again if the answer is lost.
+    let again = set(&scene, 4).await;
+    assert_eq!(again, (vec![], vec!["going".to_owned()]));
+    assert_eq!(stored(&scene).await, brake);
     assert!(is_held(&scene, "gone").await);
     let other = scene.lease().await;
     assert_eq!(other.task, task("whole"), "it loses nothing");

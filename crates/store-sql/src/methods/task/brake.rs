@@ -93,7 +93,9 @@ pub async fn note(
     match (before.fleet.is_set(), fleet.is_set()) {
         (false, true) => (held, fleet.leased) = hold(c, &fleet.reference()).await?,
         (true, false) => free(c).await?,
-        (true, true) | (false, false) => {}
+        // The leader does not know them if the answer was lost.
+        (true, true) => fleet.leased = before.fleet.leased,
+        (false, false) => {}
     }
     write(c, releases, &fleet).await?;
     Ok(BrakeNote::Noted {
