@@ -7,7 +7,7 @@ CREATE TABLE fleet_brake (
     noted     TEXT    NOT NULL                   -- JSON
 ) STRICT;
 
--- Of the configuration in force: the block fleet_max_shrink, JSON; NULL without it.
+-- The block fleet_max_shrink of the configuration in force, JSON; NULL without the block.
 ALTER TABLE configuration_in_force ADD COLUMN fleet_max_shrink TEXT;
 
 -- The run takes instances away, and the brake is set: in the queue it is not due before the brake ends.

@@ -44,7 +44,7 @@ impl SeenBrake {
     /// Whether more is lost than the caller has seen. For implementations.
     pub fn is_exceeded_by(self, fleet: &NotedFleet) -> bool {
         let more = fleet.lost > self.lost;
-        // The same loss of a smaller fleet is a larger part.
+        // If the fleet has become smaller, the same loss is a larger part of the fleet.
         more || fleet.of < self.of && fleet.lost == self.lost && fleet.lost > 0
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::pair::Pair;
-use super::{BrakedRun, FleetMaxShrink, NotedFleet, NotedPair};
+use super::{FleetMaxShrink, NotedFleet, NotedPair};
 use crate::run::losses::InstanceCounts;
 use crate::view::ViewId;
 
@@ -19,7 +19,6 @@ pub struct FleetNumbers {
     views: HashMap<ViewId, ViewNumbers>,
     totals: FleetTotals,
     set_at: Option<DateTime<Utc>>,
-    leased: Vec<BrakedRun>,
     /// Pairs whose reference is not their present number.
     fallen: BTreeSet<(ViewId, String)>,
 }
@@ -87,7 +86,6 @@ impl FleetNumbers {
             views: HashMap::new(),
             totals: FleetTotals::default(),
             set_at: noted.set_at,
-            leased: noted.leased.clone(),
             fallen: BTreeSet::new(),
         };
         for pair in &noted.pairs {
@@ -244,11 +242,6 @@ impl FleetNumbers {
         !self.fallen.is_empty()
     }
 
-    /// The runs that were leased when the brake was set.
-    pub fn note_leased(&mut self, leased: Vec<BrakedRun>) {
-        self.leased = leased;
-    }
-
     /// Takes what a person has released.
     pub fn take_release(&mut self, noted: &NotedFleet) {
         self.end();
@@ -280,7 +273,7 @@ impl FleetNumbers {
         (!lost.is_empty()).then(|| lost.into_iter().collect())
     }
 
-    /// What the leader notes in the store.
+    /// The numbers for the store, which adds the leased runs.
     pub fn noted(&self) -> NotedFleet {
         let pairs = self.fallen.iter().filter_map(|(view, service)| {
             let numbers = self.views.get(view)?;
@@ -299,13 +292,12 @@ impl FleetNumbers {
             lost: self.totals.lost,
             of: self.totals.of,
             pairs: pairs.collect(),
-            leased: self.leased.clone(),
+            leased: Vec::new(),
         }
     }
 
     fn end(&mut self) {
         self.set_at = None;
-        self.leased.clear();
         for (view, service) in &self.fallen {
             let numbers = self.views.get_mut(view);
             if let Some(pair) = numbers.and_then(|it| it.get_mut(service)) {

@@ -1,4 +1,4 @@
-//! What the leader notes of the brake in the store.
+//! The numbers of the brake as they are stored.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct NotedFleet {
     /// Pairs whose reference is not their present number.
     #[serde(default)]
     pub pairs: Vec<NotedPair>,
-    /// Runs that were leased when the brake was set and take instances away.
+    /// Runs that were leased when the brake was set and take instances away; the store finds them.
     #[serde(default)]
     pub leased: Vec<BrakedRun>,
 }

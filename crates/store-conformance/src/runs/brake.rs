@@ -151,7 +151,7 @@ pub async fn setting_the_brake_holds_queued_losses_and_names_leased_ones<F: Fixt
             .map(|it| it > seconds(1_000_000)),
         Some(true)
     );
-    // Nothing is due however long nobody does anything.
+    // Held runs never come due by time alone.
     scene.advance(seconds(24 * 3600));
     assert_eq!(scene.acquire().await, None);
 }

@@ -66,7 +66,8 @@ impl BrakedTask {
         counts: &InstanceCounts,
     ) -> Option<GuardChange> {
         let baseline = &self.task.baseline;
-        let (losses, by_brake) = baseline.held(self.task.guard(), Some(reference), counts);
+        let guard = self.task.guard().unwrap_or_default();
+        let (losses, by_brake) = baseline.held(guard, Some(reference), counts);
         let held = Blocked {
             since: self.task.held.as_ref().map_or(self.now, |held| held.since),
             losses,
@@ -83,7 +84,8 @@ impl BrakedTask {
             ..held
         });
         let baseline = &self.task.baseline;
-        let held = held.and_then(|held| held.again(self.task.guard(), baseline));
+        let guard = self.task.guard().unwrap_or_default();
+        let held = held.and_then(|held| held.again(guard, baseline));
         self.task.change(held)
     }
 }
@@ -123,14 +125,10 @@ impl GuardedTask {
         })
     }
 
-    /// The shrink limit of the task. A spec that cannot be decoded was written by a program with a different definition
-    /// of a task, and counts as having none.
-    fn guard(&self) -> ShrinkLimit {
-        let spec = serde_json::from_str::<TaskSpec>(&self.spec);
-        spec.map_or_else(
-            |_error| ShrinkLimit::default(),
-            |spec| spec.file_settings.guard,
-        )
+    /// The shrink limit of the task; `None` if a program with a different definition of a task wrote its spec.
+    fn guard(&self) -> Option<ShrinkLimit> {
+        let spec: TaskSpec = serde_json::from_str(&self.spec).ok()?;
+        Some(spec.file_settings.guard)
     }
 
     fn change(&self, held: Option<Blocked>) -> GuardChange {
@@ -143,12 +141,8 @@ impl GuardedTask {
 
     /// Reevaluates the shrink limit and returns the change to write, if any.
     pub fn again(&self) -> Option<GuardChange> {
-        // A spec that cannot be decoded was written by a program with a different definition of a task; the next
-        // input decides.
-        let guard = serde_json::from_str::<TaskSpec>(&self.spec)
-            .ok()?
-            .file_settings
-            .guard;
+        // The next input decides about a spec of another program.
+        let guard = self.guard()?;
         let baseline = Baseline {
             released: self.baseline.settled(guard),
             ..self.baseline.clone()

@@ -13,7 +13,7 @@ pub(super) fn is_braked(run: &ShownRun) -> bool {
         && run.due_at.timestamp_micros() == SUSPENDED_UNTIL
 }
 
-/// What the brake holds, and what ends that. Without the losses for a run that has gone back to the queue.
+/// Describes a block by the brake and its possible ends. A run that went back to the queue has no losses to show.
 pub(super) fn brake_text(blocked: Option<&Blocked>, task: &TaskName) -> String {
     let mut text = "the brake of the fleet holds it".to_owned();
     if let Some(blocked) = blocked {

@@ -208,12 +208,10 @@ impl FleetBrake {
                 self.must_note = false;
                 self.noted = self.totals();
                 let to_confirm = leased.iter().filter(|run| run.to_confirm).count();
-                let (leased_runs, held_tasks) = (leased.len(), held.len());
-                self.numbers.note_leased(leased);
                 Ok(Noted::Done {
                     change: self.change.take(),
-                    held_tasks,
-                    leased_runs,
+                    held_tasks: held.len(),
+                    leased_runs: leased.len(),
                     to_confirm,
                 })
             }
@@ -231,13 +229,13 @@ impl FleetBrake {
         self.must_note = true;
     }
 
-    /// What answers show.
+    /// The numbers with their losses, for the log.
     pub(super) fn noted_fleet(&self) -> NotedFleet {
         self.numbers.noted()
     }
 }
 
-/// What became of a note.
+/// Result of a note.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Noted {
     /// Nothing had to be noted.

@@ -1,4 +1,4 @@
-//! What the planner notes for the numbers of instances.
+//! Views whose instances the leader counts again.
 
 use std::collections::BTreeSet;
 

@@ -1,18 +1,16 @@
 //! The brake of the fleet: the numbers that the leader notes, and the runs that the brake holds.
 
-use std::collections::BTreeSet;
-
 use chrono::{DateTime, Utc};
 use cts_core::brake::{BrakedRun, NotedFleet};
 use cts_core::runs::RunStatus;
 use cts_core::{Digest, InstanceCounts, RemoteRun, RunId, TaskName};
 use cts_store::cell::{Cell, encoded};
-use cts_store::enqueue::{BrakedTask, instances_of};
+use cts_store::enqueue::BrakedTask;
 use cts_store::fields::{Columns, Fields};
 use cts_store::{BrakeError, BrakeNote, FirstApply, SeenBrake, StoreError, StoredBrake};
 use serde_json::{Value, json};
 
-use crate::{Connection, braked_runs, inputs, integer, shrink_limits, sql};
+use crate::{Connection, braked_runs, integer, shrink_limits, sql, text};
 
 const OPERATION: &str = "note the brake of the fleet";
 
@@ -93,7 +91,7 @@ pub async fn note(
     match (before.fleet.is_set(), fleet.is_set()) {
         (false, true) => (held, fleet.leased) = hold(c, &fleet.reference()).await?,
         (true, false) => free(c).await?,
-        // The leader does not know them if the answer was lost.
+        // Found when the brake was set.
         (true, true) => fleet.leased = before.fleet.leased,
         (false, false) => {}
     }
@@ -159,24 +157,24 @@ async fn hold(
     c: &mut dyn Connection,
     reference: &InstanceCounts,
 ) -> Result<(Vec<TaskName>, Vec<BrakedRun>), StoreError> {
+    let lock = c.dialect().pick("", " FOR NO KEY UPDATE");
     let tasks = sql(
         OPERATION,
-        "-- note_brake: tasks with open applies, in order; indexes runs_one_queued, runs_one_running
-        SELECT FROM tasks
+        format!(
+            "-- note_brake: tasks with open applies, in order; indexes runs_one_queued, runs_one_running
+        SELECT name AS value FROM tasks
         WHERE name IN (SELECT task_name FROM runs WHERE status = 'queued' AND kind = 'apply'
                        UNION SELECT task_name FROM runs WHERE status = 'running' AND kind = 'apply')
-        ORDER BY name FOR NO KEY UPDATE",
+        ORDER BY name{lock}"
+        ),
     );
-    tasks.on_postgres(c).await?;
-    let applies = open_applies(c).await?;
-    let names: BTreeSet<&str> = applies.iter().map(|it| it.task.name.as_str()).collect();
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let names = tasks.all(c, text).await?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     shrink_limits::count_known(c, &names).await?;
     let (mut braked, mut held, mut changes, mut leased) = (vec![], vec![], vec![], vec![]);
     for mut apply in open_applies(c).await? {
         if apply.counts.is_none() {
-            apply.counts = counted(c, apply.input).await?;
+            apply.counts = shrink_limits::count(c, apply.input).await?;
         }
         let Some(counts) = &apply.counts else {
             continue;
@@ -250,22 +248,6 @@ fn open_apply(row: &dyn Columns) -> Result<OpenApply, StoreError> {
         remote: row.json_if_any("remote_run")?,
         waits: row.flag("waits")?,
     })
-}
-
-/// Counts the instances of an input that was queued while the brake was off.
-async fn counted(
-    c: &mut dyn Connection,
-    input: Digest,
-) -> Result<Option<InstanceCounts>, StoreError> {
-    let Some(hashes) = inputs::read(c, input).await? else {
-        return Ok(None);
-    };
-    let contents = inputs::contents(c, &hashes).await?;
-    let counts = instances_of(&hashes, &contents);
-    if let Some(counts) = &counts {
-        shrink_limits::note_instances(c, &[(input, counts)]).await?;
-    }
-    Ok(counts)
 }
 
 /// Lets everything run that the brake holds.

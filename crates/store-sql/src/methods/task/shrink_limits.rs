@@ -71,6 +71,22 @@ pub(crate) async fn note_instances(
     Ok(())
 }
 
+/// Counts and notes the instances of an input that was queued without counts; `None` if they cannot be counted.
+pub(crate) async fn count(
+    c: &mut dyn Connection,
+    input: Digest,
+) -> Result<Option<InstanceCounts>, StoreError> {
+    let Some(hashes) = inputs::read(c, input).await? else {
+        return Ok(None);
+    };
+    let contents = inputs::contents(c, &hashes).await?;
+    let counts = instances_of(&hashes, &contents);
+    if let Some(counts) = &counts {
+        note_instances(c, &[(input, counts)]).await?;
+    }
+    Ok(counts)
+}
+
 /// Counts the instances of the last applied and the running inputs of these tasks, if the counts are missing because
 /// the tasks had no shrink limit. The caller has locked the tasks.
 pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), StoreError> {
@@ -110,14 +126,9 @@ pub async fn count_known(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), S
         });
     for (task, hash, applied) in unknown.await? {
         let Some(hash) = hash else { continue };
-        let Some(hashes) = inputs::read(c, hash).await? else {
+        let Some(counts) = count(c, hash).await? else {
             continue;
         };
-        let contents = inputs::contents(c, &hashes).await?;
-        let Some(counts) = instances_of(&hashes, &contents) else {
-            continue;
-        };
-        note_instances(c, &[(hash, &counts)]).await?;
         if applied {
             let counted = sql(
                 "count the instances of inputs",

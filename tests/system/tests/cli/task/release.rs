@@ -63,7 +63,7 @@ fn released() -> ScriptedAnswer {
 }
 
 #[tokio::test]
-async fn what_the_release_lets_through_is_shown_before_the_question() {
+async fn a_release_shows_its_losses_before_the_question() {
     let server = Conversation::with([ok(brake()), released()]).await;
     let call = release(&[]).input("yes\n");
     assert_snapshot!(server.run(call, &[READ, RELEASE]).await);
