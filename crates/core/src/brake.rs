@@ -7,4 +7,5 @@ mod setting;
 
 pub use self::fleet_numbers::{FleetNumbers, FleetTotals};
 pub use self::noted::{BrakedRun, FleetLoss, NotedFleet, NotedPair};
+pub use self::pair::Pair;
 pub use self::setting::FleetMaxShrink;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use litemap::LiteMap;
 
-use super::pair::Pair;
-use super::{FleetMaxShrink, NotedFleet, NotedPair};
+use super::{FleetMaxShrink, NotedFleet, NotedPair, Pair};
 use crate::run::losses::InstanceCounts;
 use crate::view::ViewId;
 
@@ -27,45 +27,23 @@ pub struct FleetNumbers {
 #[derive(Debug, Default)]
 struct ViewNumbers {
     datacenter: String,
-    services: Vec<(Box<str>, Pair)>,
+    services: LiteMap<Box<str>, Pair>,
 }
 
 impl ViewNumbers {
-    fn get(&self, service: &str) -> Option<&Pair> {
-        let place = self.place(service).ok()?;
-        self.services.get(place).map(|(_service, pair)| pair)
-    }
-
-    fn get_mut(&mut self, service: &str) -> Option<&mut Pair> {
-        let place = self.place(service).ok()?;
-        self.services.get_mut(place).map(|(_service, pair)| pair)
-    }
-
     /// The pair of a service, which may be new.
     fn pair(&mut self, service: String) -> &mut Pair {
-        let place = match self.place(&service) {
-            Ok(place) => place,
-            Err(place) => {
-                if self.services.is_empty() {
-                    self.services.reserve_exact(1);
-                }
-                self.services
-                    .insert(place, (service.into(), Pair::default()));
-                place
-            }
-        };
-        &mut self.services[place].1
-    }
-
-    fn place(&self, service: &str) -> Result<usize, usize> {
-        self.services
-            .binary_search_by(|(known, _pair)| (**known).cmp(service))
+        if self.services.is_empty() {
+            self.services = LiteMap::with_capacity(1);
+        }
+        let service = service.into_boxed_str();
+        self.services.entry(service).or_default()
     }
 
     /// Forgets services without an instance that count.
     fn forget_gone(&mut self) {
         self.services
-            .retain(|(_service, pair)| pair.now > 0 || !pair.past().is_empty());
+            .retain(|_service, pair| pair.now > 0 || pair.has_past());
     }
 }
 
@@ -88,10 +66,10 @@ impl FleetNumbers {
             set_at: noted.set_at,
             fallen: BTreeSet::new(),
         };
-        for pair in &noted.pairs {
-            let view = numbers.views.entry(pair.view.clone()).or_default();
-            view.datacenter.clone_from(&pair.datacenter);
-            *view.pair(pair.service.clone()) = Pair::restored(pair.now, pair.past.clone());
+        for noted in &noted.pairs {
+            let view = numbers.views.entry(noted.view.clone()).or_default();
+            view.datacenter.clone_from(&noted.datacenter);
+            *view.pair(noted.service.clone()) = noted.pair.clone();
         }
         numbers.recount();
         numbers
@@ -138,7 +116,7 @@ impl FleetNumbers {
             return false;
         };
         let mut loses = false;
-        for (service, pair) in &mut numbers.services {
+        for (service, pair) in numbers.services.iter_mut() {
             let now = counts.remove(&**service).unwrap_or_default();
             if pair.now == now {
                 continue;
@@ -149,10 +127,10 @@ impl FleetNumbers {
             self.totals.add(pair);
             loses |= pair.lost() > before;
             let key = (view.clone(), String::from(&**service));
-            if pair.past().is_empty() {
-                self.fallen.remove(&key);
-            } else {
+            if pair.has_past() {
                 self.fallen.insert(key);
+            } else {
+                self.fallen.remove(&key);
             }
         }
         for (service, now) in counts {
@@ -171,8 +149,7 @@ impl FleetNumbers {
             return expired;
         }
         for (view, service) in &self.fallen {
-            let pair = self.views.get(view).and_then(|it| it.get(service));
-            let ended = pair.and_then(Pair::ended);
+            let ended = self.pair(view, service).and_then(Pair::ended);
             if let Some(ended) = ended.filter(|&ended| self.counts_until(ended) <= at) {
                 let first = expired.entry(view.clone()).or_insert(ended);
                 *first = ended.min(*first);
@@ -196,17 +173,24 @@ impl FleetNumbers {
             return;
         };
         for service in of_view {
-            let Some(pair) = numbers.get_mut(&service) else {
-                continue;
-            };
-            self.totals.subtract(pair);
-            pair.forget(until);
-            self.totals.add(pair);
-            if pair.past().is_empty() {
-                self.fallen.remove(&(view.clone(), service));
+            if let Some(pair) = numbers.services.get_mut(&*service) {
+                self.totals.subtract(pair);
+                pair.forget(until);
+                self.totals.add(pair);
+                if !pair.has_past() {
+                    self.fallen.remove(&(view.clone(), service));
+                }
             }
         }
         numbers.forget_gone();
+    }
+
+    fn pair(&self, view: &ViewId, service: &str) -> Option<&Pair> {
+        self.views.get(view)?.services.get(service)
+    }
+
+    fn pair_mut(&mut self, view: &ViewId, service: &str) -> Option<&mut Pair> {
+        self.views.get_mut(view)?.services.get_mut(service)
     }
 
     fn fallen_in(&self, view: &ViewId) -> impl Iterator<Item = &String> {
@@ -245,10 +229,9 @@ impl FleetNumbers {
     /// Takes what a person has released.
     pub fn take_release(&mut self, noted: &NotedFleet) {
         self.end();
-        for pair in &noted.pairs {
-            let numbers = self.views.get_mut(&pair.view);
-            if let Some(known) = numbers.and_then(|it| it.get_mut(&pair.service)) {
-                *known = Pair::restored(known.now, pair.past.clone());
+        for noted in &noted.pairs {
+            if let Some(known) = self.pair_mut(&noted.view, &noted.service) {
+                known.past.clone_from(&noted.pair.past);
             }
         }
         self.recount();
@@ -262,8 +245,7 @@ impl FleetNumbers {
         let mut lost: BTreeMap<ViewId, BTreeMap<String, u32>> = BTreeMap::new();
         for view in input.views() {
             for service in self.fallen_in(view) {
-                let pair = self.views.get(view).and_then(|it| it.get(service));
-                let reference = pair.map_or(0, Pair::reference);
+                let reference = self.pair(view, service).map_or(0, Pair::reference);
                 if input.number(view, service) < reference {
                     let services = lost.entry(view.clone()).or_default();
                     services.insert(service.clone(), reference);
@@ -277,13 +259,11 @@ impl FleetNumbers {
     pub fn noted(&self) -> NotedFleet {
         let pairs = self.fallen.iter().filter_map(|(view, service)| {
             let numbers = self.views.get(view)?;
-            let pair = numbers.get(service)?;
             Some(NotedPair {
                 view: view.clone(),
                 datacenter: numbers.datacenter.clone(),
                 service: service.clone(),
-                now: pair.now,
-                past: pair.past().to_vec(),
+                pair: numbers.services.get(&**service)?.clone(),
             })
         });
         NotedFleet {
@@ -298,9 +278,8 @@ impl FleetNumbers {
 
     fn end(&mut self) {
         self.set_at = None;
-        for (view, service) in &self.fallen {
-            let numbers = self.views.get_mut(view);
-            if let Some(pair) = numbers.and_then(|it| it.get_mut(service)) {
+        for (view, service) in std::mem::take(&mut self.fallen) {
+            if let Some(pair) = self.pair_mut(&view, &service) {
                 pair.loosen();
             }
         }
@@ -311,9 +290,9 @@ impl FleetNumbers {
         self.totals = FleetTotals::default();
         self.fallen.clear();
         for (view, numbers) in &self.views {
-            for (service, pair) in &numbers.services {
+            for (service, pair) in numbers.services.iter() {
                 self.totals.add(pair);
-                if !pair.past().is_empty() {
+                if pair.has_past() {
                     self.fallen.insert((view.clone(), String::from(&**service)));
                 }
             }

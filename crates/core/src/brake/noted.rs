@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::FleetMaxShrink;
+use super::{FleetMaxShrink, Pair};
 use crate::run::losses::InstanceCounts;
 use crate::view::ViewId;
 use crate::words::identity::{RunId, TaskName};
@@ -42,10 +42,9 @@ pub struct NotedPair {
     pub datacenter: String,
     /// The service.
     pub service: String,
-    /// Instances now.
-    pub now: u32,
-    /// Earlier numbers that count, each with the time when it ended: the highest first.
-    pub past: Vec<(u32, DateTime<Utc>)>,
+    /// Its instances.
+    #[serde(flatten)]
+    pub pair: Pair,
 }
 
 /// A run that was leased when the brake was set.
@@ -83,14 +82,6 @@ impl FleetLoss {
     }
 }
 
-impl NotedPair {
-    fn reference(&self) -> u32 {
-        self.past
-            .first()
-            .map_or(self.now, |(number, _ended)| *number)
-    }
-}
-
 impl NotedFleet {
     /// Whether the brake is set.
     pub fn is_set(&self) -> bool {
@@ -105,9 +96,9 @@ impl NotedFleet {
     /// The reference of the pairs that have lost instances.
     pub fn reference(&self) -> InstanceCounts {
         let mut views: BTreeMap<ViewId, BTreeMap<String, u32>> = BTreeMap::new();
-        for pair in self.pairs.iter().filter(|pair| pair.reference() > pair.now) {
-            let services = views.entry(pair.view.clone()).or_default();
-            services.insert(pair.service.clone(), pair.reference());
+        for noted in self.pairs.iter().filter(|noted| noted.pair.lost() > 0) {
+            let services = views.entry(noted.view.clone()).or_default();
+            services.insert(noted.service.clone(), noted.pair.reference());
         }
         views.into_iter().collect()
     }
@@ -115,17 +106,14 @@ impl NotedFleet {
     /// The losses by service and datacenter, the largest first.
     pub fn losses(&self) -> Vec<FleetLoss> {
         let mut losses: BTreeMap<(&str, &str), FleetLoss> = BTreeMap::new();
-        for pair in &self.pairs {
+        for noted in self.pairs.iter().filter(|noted| noted.pair.lost() > 0) {
             let loss = FleetLoss {
-                service: pair.service.clone(),
-                datacenter: pair.datacenter.clone(),
-                before: pair.reference(),
-                now: pair.now,
+                service: noted.service.clone(),
+                datacenter: noted.datacenter.clone(),
+                before: noted.pair.reference(),
+                now: noted.pair.now,
             };
-            if loss.lost() == 0 {
-                continue;
-            }
-            let key = (&*pair.service, &*pair.datacenter);
+            let key = (&*noted.service, &*noted.datacenter);
             let largest = losses.entry(key).or_insert_with(|| loss.clone());
             if loss.lost() > largest.lost() {
                 *largest = loss;
@@ -138,7 +126,7 @@ impl NotedFleet {
 
     /// Takes the release of a person: the present numbers are the reference, also for the next leader.
     pub fn release(&mut self, at: DateTime<Utc>) {
-        for pair in &mut self.pairs {
+        for NotedPair { pair, .. } in &mut self.pairs {
             pair.past = vec![(pair.now, at)];
         }
         self.set_at = None;

@@ -1,13 +1,15 @@
 //! The numbers of one service in one view.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 /// Instances of one service in one view: now, and the higher numbers before.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Pair {
-    pub(super) now: u32,
-    /// Numbers that still count, each with the time when it ended: the highest and oldest first.
-    past: Vec<(u32, DateTime<Utc>)>,
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Pair {
+    /// Instances now.
+    pub now: u32,
+    /// Earlier numbers that count, each with the time when it ended: the highest and oldest first.
+    pub past: Vec<(u32, DateTime<Utc>)>,
 }
 
 impl Pair {
@@ -16,10 +18,6 @@ impl Pair {
             now,
             past: Vec::new(),
         }
-    }
-
-    pub(super) fn restored(now: u32, past: Vec<(u32, DateTime<Utc>)>) -> Self {
-        Self { now, past }
     }
 
     /// The number in the reference: the highest one that counts.
@@ -33,8 +31,9 @@ impl Pair {
         self.reference().saturating_sub(self.now)
     }
 
-    pub(super) fn past(&self) -> &[(u32, DateTime<Utc>)] {
-        &self.past
+    /// Whether an earlier number counts.
+    pub(super) fn has_past(&self) -> bool {
+        !self.past.is_empty()
     }
 
     /// When the number of the reference ended; `None` while the present number is the reference.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::brake::{FleetMaxShrink, NotedFleet, NotedPair};
+use cts_core::brake::{FleetMaxShrink, NotedFleet, NotedPair, Pair};
 use cts_core::runs::EnqueueDecision::{Block, Enqueue, Keep, Replace, Supersede};
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{InstanceCounts, LeaderEpoch, RemoteRun, ViewId};
@@ -46,8 +46,10 @@ pub(crate) fn fleet(now: u32, is_set: bool) -> NotedFleet {
             view: view(),
             datacenter: "dc2".to_owned(),
             service: "web".to_owned(),
-            now,
-            past: vec![(10, at(0))],
+            pair: Pair {
+                now,
+                past: vec![(10, at(0))],
+            },
         }],
         leased: Vec::new(),
     }
@@ -362,7 +364,7 @@ pub async fn a_brake_that_ends_or_is_released_lets_everything_run<F: Fixture>() 
         (1, false, 0)
     );
     assert_eq!(
-        brake.fleet.pairs[0].past[0].0, 3,
+        brake.fleet.pairs[0].pair.past[0].0, 3,
         "the present number is the reference"
     );
     assert_eq!(scene.lease().await.task, task("a"));
