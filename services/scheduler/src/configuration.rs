@@ -201,7 +201,7 @@ pub(crate) fn has_brake_in_force(
 }
 
 /// The text by which members compare the brake of the fleet; `None` while it is off.
-fn brake_text(brake: Option<FleetMaxShrink>) -> Option<String> {
+pub(crate) fn brake_text(brake: Option<FleetMaxShrink>) -> Option<String> {
     brake.map(|brake| brake.to_string())
 }
 

@@ -125,6 +125,7 @@ pub(crate) fn document(configuration: &GetConfigurationResponse) -> Value {
             "decided_by": in_force.decided_by,
             "decided_at": time(in_force.decided_at.as_ref()),
             "tasks": in_force.task_names,
+            "fleet_max_shrink": Some(&in_force.fleet_max_shrink).filter(|text| !text.is_empty()),
         })
     });
     json!({"in_force": in_force, "members": members.collect::<Vec<_>>()})

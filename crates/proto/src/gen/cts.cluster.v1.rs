@@ -101,6 +101,10 @@ pub struct ConfigurationInForce {
     #[prost(string, repeated, tag = "5")]
     #[serde(rename = "tasks")]
     pub task_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The brake of the fleet, as the text that members compare; empty while it is off.
+    #[prost(string, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub fleet_max_shrink: ::prost::alloc::string::String,
 }
 /// The configuration of a member.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -121,7 +125,7 @@ pub struct MemberConfiguration {
     #[prost(string, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: ::core::option::Option<::prost::alloc::string::String>,
-    /// Whether its task blocks are in force.
+    /// Whether its task blocks and its brake of the fleet are in force.
     #[prost(bool, tag = "5")]
     pub in_force: bool,
     /// Tasks in which they differ from the blocks in force.

@@ -10,7 +10,7 @@ use cts_rpc::{HealthSwitch, Peers, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
-use crate::configuration::has_brake_in_force;
+use crate::configuration::{brake_text, has_brake_in_force};
 use crate::grpc::brake::{brake_to_wire, release};
 use crate::grpc::overview::Overviews;
 use crate::leader::settings::other_settings;
@@ -139,6 +139,7 @@ fn in_force_to_wire(in_force: &ConfigurationInForce) -> proto::ConfigurationInFo
         decided_by: in_force.decided_by.clone(),
         decided_at: Some(convert::timestamp_to_wire(in_force.decided_at)),
         task_names: names.collect(),
+        fleet_max_shrink: brake_text(in_force.fleet_max_shrink).unwrap_or_default(),
     }
 }
 

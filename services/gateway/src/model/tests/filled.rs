@@ -87,6 +87,7 @@ pub(super) fn configuration() -> GetConfigurationResponse {
             decided_by: "cts-a".into(),
             decided_at: Some(at(0, 0)),
             task_names: vec!["edge".into(), "web".into()],
+            fleet_max_shrink: "20% within 600 s, at least 20".into(),
         }),
         members: vec![MemberConfiguration {
             id: "cts-b".into(),
