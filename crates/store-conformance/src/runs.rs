@@ -4,6 +4,7 @@ pub mod accompanied;
 pub mod applied_inputs;
 pub mod attempts;
 pub mod brake;
+pub mod braked_tasks;
 pub mod cancels;
 pub mod complete;
 pub mod details;

@@ -40,6 +40,17 @@ macro_rules! store_suite {
                 applied_instances_are_those_of_enabled_tasks,
                 first_applies_since_a_time_are_found,
             }
+            braked_tasks {
+                a_cancelled_run_stays_cancelled_when_the_brake_ends,
+                an_infrastructure_is_destroyed_in_spite_of_the_brake,
+                a_held_run_leaves_its_concurrency_group_to_other_tasks,
+                a_disabled_task_is_held_again_once_it_is_enabled,
+                another_declaration_is_held_like_the_one_before,
+                runs_that_only_accompany_something_do_not_pass_in_the_place_of_a_held_run,
+                a_decision_about_a_state_does_not_pass_the_brake,
+                a_leader_without_the_brake_frees_no_held_run,
+                a_persons_run_that_fails_is_tried_again_behind_nothing,
+            }
             guards {
                 small_losses_while_applies_fail_are_one_large_one,
                 a_release_is_for_what_its_caller_has_seen,

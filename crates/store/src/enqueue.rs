@@ -118,8 +118,8 @@ impl EnqueueContext {
     /// Reads a row of `tasks` with the columns of the task and these:
     ///
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
-    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_due`, `queued_trace` and
-    ///   `queued_cause`
+    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_braked`, `queued_due`, `queued_trace`
+    ///   and `queued_cause`
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
     /// * the run with the id of the request: `earlier` and `earlier_requested`
@@ -130,13 +130,18 @@ impl EnqueueContext {
         let runs = Fields::new(row, operation, "runs").keyed("name")?;
         let queued_input = runs.parse_under("queued_input", "input_hash")?;
         let no_retry = runs.flag_if_any("queued_no_retry")?;
+        let braked = runs.flag_if_any("queued_braked")? == Some(true);
         let earlier = runs.text_if_any("earlier")?;
         let earlier = earlier.map(|status| runs.cell("status").run_status(status));
         Ok(Self {
             runs: TaskRuns {
                 queued: queued_input
                     .zip(no_retry)
-                    .map(|(input, no_retry)| QueuedApply { input, no_retry }),
+                    .map(|(input, no_retry)| QueuedApply {
+                        input,
+                        no_retry,
+                        braked,
+                    }),
                 running: runs.parse_under("running_input", "input_hash")?,
                 withdrawn: runs.flag_if_any("running_withdrawn")? == Some(true),
                 last_applied: task.parse_if_any("last_applied")?,
@@ -257,7 +262,9 @@ impl EnqueueContext {
             },
             requested: self.request_state == RequestState::Open,
             accompanies: self.accompanies.is_some() || is_braked_pass,
-            loses_much: !plan.answer.losses.is_empty() && !self.lets_through(request),
+            // The limit has let an earlier input through, but the brake has not.
+            loses_much: !plan.answer.losses.is_empty()
+                && (plan.answer.by_brake || !self.lets_through(request)),
         };
         let decision = decide_enqueue(self.runs, wanted);
         plan.not_tried = forgets_attempts(self.tried, self.runs, wanted, decision);

@@ -90,6 +90,8 @@ pub struct QueuedApply {
     pub input: Digest,
     /// Whether this is a requested run with a single attempt.
     pub no_retry: bool,
+    /// Whether the brake of the fleet holds it.
+    pub braked: bool,
 }
 
 /// Known runs of a task when a new input is frozen to be applied, without plans and checks.
@@ -206,14 +208,16 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
         return EnqueueDecision::Withhold;
     }
     match runs.queued {
-        // The shrink limit has already let the queued run through.
+        // The shrink limit has already let the queued run through. The brake has not, if it holds the run.
         Some(queued)
             if queued.input == wanted.input && (!queued.no_retry || is_due && unchanged) =>
         {
-            if wanted.requested {
-                EnqueueDecision::Supersede
-            } else {
+            if !wanted.requested {
                 EnqueueDecision::Keep
+            } else if queued.braked && wanted.loses_much {
+                EnqueueDecision::Block
+            } else {
+                EnqueueDecision::Supersede
             }
         }
         _ if wanted.loses_much => EnqueueDecision::Block,

@@ -61,6 +61,7 @@ impl Model {
             queued: queued.map(|id| QueuedApply {
                 input: self.runs[&id].input,
                 no_retry: self.runs[&id].no_retry,
+                braked: false,
             }),
             running: applying.map(|id| self.runs[&id].input),
             withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),

@@ -24,7 +24,7 @@ fn view() -> ViewId {
     ViewId::new("health.service(web)")
 }
 
-fn counts(instances: u32) -> InstanceCounts {
+pub(super) fn counts(instances: u32) -> InstanceCounts {
     let services = [("web".to_owned(), instances)];
     [(view(), services.into_iter().collect())]
         .into_iter()
@@ -55,7 +55,7 @@ pub(crate) fn fleet(now: u32, is_set: bool) -> NotedFleet {
     }
 }
 
-async fn note<F: Fixture>(scene: &Scene<F>, fleet: &NotedFleet) -> BrakeNote {
+pub(super) async fn note<F: Fixture>(scene: &Scene<F>, fleet: &NotedFleet) -> BrakeNote {
     let releases = stored(scene).await.releases;
     let store = scene.store();
     let noted = store.note_brake(scene.leader(), releases, fleet).await;
@@ -63,7 +63,7 @@ async fn note<F: Fixture>(scene: &Scene<F>, fleet: &NotedFleet) -> BrakeNote {
 }
 
 /// Sets the brake; returns the tasks that it holds, and those of leased runs.
-async fn set<F: Fixture>(scene: &Scene<F>, now: u32) -> (Vec<String>, Vec<String>) {
+pub(super) async fn set<F: Fixture>(scene: &Scene<F>, now: u32) -> (Vec<String>, Vec<String>) {
     let noted = note(scene, &fleet(now, true)).await;
     let BrakeNote::Noted { held, leased } = noted else {
         return (Vec::new(), Vec::new());
@@ -74,12 +74,17 @@ async fn set<F: Fixture>(scene: &Scene<F>, now: u32) -> (Vec<String>, Vec<String
     )
 }
 
-async fn stored<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
+pub(super) async fn stored<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
     scene.store().brake().await.expect("the brake can be read")
 }
 
 /// An input with this many instances, compared with the brake if that `is_set`.
-fn input<F: Fixture>(scene: &Scene<F>, name: &str, instances: u32, is_set: bool) -> EnqueueRequest {
+pub(super) fn input<F: Fixture>(
+    scene: &Scene<F>,
+    name: &str,
+    instances: u32,
+    is_set: bool,
+) -> EnqueueRequest {
     EnqueueRequest {
         guarded: Some(Guarded {
             counts: counts(instances),
@@ -90,28 +95,32 @@ fn input<F: Fixture>(scene: &Scene<F>, name: &str, instances: u32, is_set: bool)
     }
 }
 
-async fn enqueue<F: Fixture>(scene: &Scene<F>, request: EnqueueRequest) -> Enqueued {
+pub(super) async fn enqueue<F: Fixture>(scene: &Scene<F>, request: EnqueueRequest) -> Enqueued {
     scene.request_all(vec![request]).await.remove(0)
 }
 
-async fn decide<F: Fixture>(scene: &Scene<F>, name: &str, instances: u32) -> EnqueueDecision {
+pub(super) async fn decide<F: Fixture>(
+    scene: &Scene<F>,
+    name: &str,
+    instances: u32,
+) -> EnqueueDecision {
     let request = input(scene, name, instances, true);
     let decision = enqueue(scene, request).await.decision;
     decision.expect("the task is there")
 }
 
-async fn apply<F: Fixture>(scene: &Scene<F>, name: &str, instances: u32) {
+pub(super) async fn apply<F: Fixture>(scene: &Scene<F>, name: &str, instances: u32) {
     enqueue(scene, input(scene, name, instances, false)).await;
     let lease = scene.lease().await;
     scene.applied(&lease).await;
 }
 
-async fn is_held<F: Fixture>(scene: &Scene<F>, name: &str) -> bool {
+pub(super) async fn is_held<F: Fixture>(scene: &Scene<F>, name: &str) -> bool {
     let held = scene.state(name).await.held;
     held.is_some_and(|blocked| blocked.brake.is_some())
 }
 
-async fn release<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
+pub(super) async fn release<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
     let released = scene.store().release_brake(None).await;
     released.expect("it can be released").expect("it was set")
 }

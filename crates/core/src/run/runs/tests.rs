@@ -15,6 +15,7 @@ fn runs(queued: Option<u8>, running: Option<u8>, last_applied: Option<u8>) -> Ta
         queued: queued.map(|n| QueuedApply {
             input: input(n),
             no_retry: false,
+            braked: false,
         }),
         running: running.map(input),
         withdrawn: false,
@@ -101,6 +102,7 @@ fn a_change_takes_a_queued_request_over() {
         queued: Some(QueuedApply {
             input: input(1),
             no_retry,
+            braked: false,
         }),
         ..TaskRuns::default()
     };
@@ -120,6 +122,7 @@ fn a_requested_run_of_what_is_applied_is_not_pointless() {
         queued: Some(QueuedApply {
             input: input(number),
             no_retry: true,
+            braked: false,
         }),
         last_applied: Some(input(1)),
         ..TaskRuns::default()
@@ -189,7 +192,17 @@ fn a_run_that_accompanies_something_passes_no_guard_and_is_not_skipped() {
         withheld: Some(input(1)),
         ..runs(None, None, Some(2))
     };
+    let braked = TaskRuns {
+        queued: Some(QueuedApply {
+            input: input(1),
+            no_retry: false,
+            braked: true,
+        }),
+        ..runs(None, None, Some(2))
+    };
     for (state, wanted, expected) in [
+        (braked, losing, Block),
+        (braked, accompanying, Supersede),
         (runs(None, None, Some(1)), accompanying, Enqueue),
         (runs(None, Some(1), None), accompanying, Enqueue),
         (runs(Some(2), None, Some(1)), accompanying, Supersede),

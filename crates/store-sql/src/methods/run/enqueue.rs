@@ -89,8 +89,8 @@ macro_rules! context {
                    SELECT 1 FROM run_requests o
                    WHERE o.task_name = t.name AND o.kind = 'apply' AND o.refused IS NULL)
                  THEN t.owes_run END AS owes_run,
-               q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
-               q.trace AS queued_trace, q.cause AS queued_cause,
+               q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.braked AS queued_braked,
+               q.due_at AS queued_due, q.trace AS queued_trace, q.cause AS queued_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,

@@ -45,6 +45,7 @@ impl Model {
             queued: self.queued.map(|run| QueuedApply {
                 input: run.input,
                 no_retry: run.no_retry,
+                braked: false,
             }),
             running: applying.map(|run| run.input),
             withdrawn: false,
