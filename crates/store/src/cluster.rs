@@ -171,6 +171,8 @@ pub enum Hint {
     },
     /// A task was created, changed or deleted; or a run was requested, or its request was refused or queued.
     Tasks,
+    /// The brake of the fleet is set, has ended or is released.
+    Brake,
     /// Lines were appended to the log of a run that is followed.
     Log {
         /// The run.

@@ -272,7 +272,8 @@ impl App {
                 streams::log::log(&self.runs, &run, self.stream(request)?, request).await
             }
             Route::Events => {
-                streams::events::events(&self.events, self.stream(request)?, request).await
+                let answer = self.stream(request)?;
+                streams::events::events((&self.events, &self.cluster), answer, request).await
             }
             Route::Audit => {
                 let query = parameters::audit(request.query())?;

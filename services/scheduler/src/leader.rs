@@ -204,12 +204,7 @@ impl Leader {
             .into_iter()
             .filter(|task| task.phase == TaskPhase::Ready);
         let tasks: Vec<TaskSpec> = ready.map(|task| task.spec).collect();
-        let brake = FleetBrake::take_over(
-            &*self.context.store,
-            epoch,
-            in_force.fleet_max_shrink,
-            (&tasks, self.context.mode),
-        );
+        let brake = FleetBrake::take_over(&self.context, epoch, in_force.fleet_max_shrink, &tasks);
         Ok(TakenOver {
             number: in_force.number,
             brake: brake.await?,

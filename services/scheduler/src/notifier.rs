@@ -71,6 +71,8 @@ pub(crate) struct Notifier {
     written: watch::Sender<()>,
     pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
+    /// Told when the brake of the fleet is set, has ended or is released.
+    pub(crate) brake: watch::Sender<()>,
     /// Id of this replica; empty without other replicas.
     replica: String,
     outgoing: Option<mpsc::Sender<Hint>>,
@@ -99,6 +101,7 @@ impl Notifier {
             written: watch::Sender::new(()),
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
+            brake: watch::Sender::new(()),
             replica: String::new(),
             outgoing: None,
             metrics: None,
@@ -254,6 +257,18 @@ impl Notifier {
         self.publish(Hint::Tasks);
     }
 
+    /// The brake of the fleet is set, has ended or is released: tasks are examined again.
+    pub(crate) fn brake_changed(&self) {
+        self.tasks_changed();
+        self.queue_changed();
+        // As in `run_changed`.
+        if self.outgoing.is_some() {
+            self.publish(Hint::Brake);
+        } else {
+            self.apply(Hint::Brake);
+        }
+    }
+
     /// Lines were appended to the log of a run.
     pub(crate) fn log_grew(&self, run: RunId) {
         self.logs.wake(run);
@@ -293,6 +308,7 @@ impl Notifier {
             }
             Hint::Drains { worker } => self.end_calls_of(&worker),
             Hint::Tasks => self.wake_for_tasks(),
+            Hint::Brake => self.brake.send_replace(()),
             Hint::Leadership => self.leadership.notify_one(),
             Hint::Gap => {
                 self.wake_for_queue();

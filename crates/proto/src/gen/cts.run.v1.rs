@@ -1086,8 +1086,11 @@ pub struct FollowRunsRequest {
     /// Only runs of this task; empty for all.
     #[prost(string, tag = "1")]
     pub task_name: ::prost::alloc::string::String,
+    /// Tells also when the brake of the fleet changes.
+    #[prost(bool, tag = "2")]
+    pub include_brake: bool,
 }
-/// A run changed its status.
+/// A run changed its status, or the brake of the fleet was set, has ended or was released.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1114,6 +1117,10 @@ pub struct FollowRunsResponse {
         skip_serializing_if = "crate::json::time::is_absent"
     )]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// The brake changed, and GetBrake has its numbers; the other members are empty then.
+    #[prost(bool, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub brake: bool,
 }
 /// Asks for the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

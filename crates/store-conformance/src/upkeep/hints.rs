@@ -59,6 +59,7 @@ fn every_kind<F: Fixture>(scene: &Scene<F>) -> Vec<Hint> {
         run(scene, "_", RunStatus::Failed, -1),
         run(scene, &"x".repeat(500), RunStatus::Cancelled, 7),
         Hint::Tasks,
+        Hint::Brake,
         Hint::Drains {
             worker: WorkerId::new("été \"1\""),
         },

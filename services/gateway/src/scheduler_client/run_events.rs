@@ -64,7 +64,7 @@ impl RunEvents {
         if let Some(changes) = &current.changes {
             return Ok(Following(changes.subscribe()));
         }
-        let messages = self.runs.follow("").await?;
+        let messages = self.runs.follow().await?;
         let (changes, following) = channel(KEPT);
         current.changes = Some(changes.clone());
         // The one before has ended.

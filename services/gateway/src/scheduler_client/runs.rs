@@ -103,13 +103,11 @@ impl RunClient {
         }
     }
 
-    /// Changes of the runs of one task from now on, or of all tasks if the name is empty.
-    pub(crate) async fn follow(
-        &self,
-        task_name: &str,
-    ) -> Result<Streaming<proto::FollowRunsResponse>, CallError> {
+    /// Changes of all runs and of the brake from now on.
+    pub(crate) async fn follow(&self) -> Result<Streaming<proto::FollowRunsResponse>, CallError> {
         let request = proto::FollowRunsRequest {
-            task_name: task_name.to_owned(),
+            task_name: String::new(),
+            include_brake: true,
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.follow_runs(request))).await?;
         Ok(answer.into_inner())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use cts_proto::json::in_local_time;
+use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::run::v1::FollowRunsResponse;
 use cts_rpc::CallFailure;
 use futures::StreamExt as _;
@@ -17,6 +17,7 @@ use crate::authorization::visitor::Visitor;
 use crate::problem::Problem;
 use crate::request::parameters;
 use crate::request_id::RequestId;
+use crate::scheduler_client::ClusterClient;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
 use crate::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 
@@ -26,10 +27,10 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long a client that has lost its events waits before it connects again.
 const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 
-/// Changes of runs as server-sent events of the type `run`, from now on. A client that is cut off has missed events,
-/// and reads the list of runs if necessary.
+/// Changes of runs as server-sent events of the type `run`, from now on, and the brake of the fleet at each change of it
+/// as one of the type `brake`. A client that is cut off has missed events, and reads the list of runs if necessary.
 pub(crate) async fn events(
-    events: &RunEvents,
+    (events, cluster): (&RunEvents, &ClusterClient),
     answer: Answer,
     request: &ApiRequest,
 ) -> Result<Response, Problem> {
@@ -44,21 +45,22 @@ pub(crate) async fn events(
     });
     let follower = Follower {
         following,
+        cluster: cluster.clone(),
         task,
         visitor: request.visitor.clone(),
         answer: answer.endless(),
         id: request.id,
     };
     let local_time = Arc::clone(&request.local_time);
-    let changes = unfold(follower, |mut follower| async {
-        let change = follower.next().await?;
-        Some((change, follower))
+    let changes = unfold(follower, move |mut follower| {
+        let local_time = Arc::clone(&local_time);
+        async move {
+            let change = follower.next().await?;
+            let event = follower.event(&change, &local_time).await;
+            Some((event, follower))
+        }
     });
-    let changes = changes.filter_map(move |change| {
-        let event = Event::default().event("run");
-        let event = in_local_time(&local_time, || event.json_data(&*change));
-        async { event.ok().map(Ok) }
-    });
+    let changes = changes.filter_map(|event| async { event.map(Ok) });
     let keep_alive = KeepAlive::new().interval(SIGN_OF_LIFE);
     let events = Sse::new(beginning.chain(changes)).keep_alive(keep_alive);
     Ok(([UNBUFFERED], events).into_response())
@@ -66,6 +68,7 @@ pub(crate) async fn events(
 
 struct Follower {
     following: Following,
+    cluster: ClusterClient,
     /// Only runs of this task, unless it is empty.
     task: String,
     visitor: Visitor,
@@ -74,8 +77,24 @@ struct Follower {
 }
 
 impl Follower {
-    fn is_for(&self, task: &str) -> bool {
-        (self.task.is_empty() || self.task == task) && self.visitor.sees(task)
+    fn is_for(&self, change: &FollowRunsResponse) -> bool {
+        if change.brake {
+            return self.task.is_empty() && self.visitor.tasks().is_none();
+        }
+        let task = &change.task_name;
+        (self.task.is_empty() || self.task == *task) && self.visitor.sees(task)
+    }
+
+    /// The event of a change; `None` if its content cannot be read.
+    async fn event(&self, change: &FollowRunsResponse, local_time: &LocalTime) -> Option<Event> {
+        let event = Event::default();
+        if change.brake {
+            let brake = self.cluster.brake().await.ok()?;
+            let event = event.event("brake");
+            return in_local_time(local_time, || event.json_data(&brake)).ok();
+        }
+        let event = event.event("run");
+        in_local_time(local_time, || event.json_data(change)).ok()
     }
 
     async fn next(&mut self) -> Option<Arc<FollowRunsResponse>> {
@@ -92,7 +111,7 @@ impl Follower {
                 change = self.following.next() => change,
             };
             match change {
-                Ok(change) if self.is_for(&change.task_name) => return Some(change),
+                Ok(change) if self.is_for(&change) => return Some(change),
                 Ok(_of_another_task) => {}
                 Err(End::Over) => return None,
                 Err(End::Behind(lost)) => {

@@ -342,6 +342,7 @@ fn change(status: RunStatus) -> FollowRunsResponse {
         status: status.into(),
         at: Some(moment(0)),
         kind: RunKind::Plan.into(),
+        brake: false,
     }
 }
 
@@ -372,6 +373,22 @@ async fn events_are_told_until_the_gateway_ends() {
         )],
     );
     assert!(!events.text.contains("other"), "{:?}", events.text);
+    let mut all = Ongoing::start(&stage, "/v1/events").await;
+    all.until("retry: 1000\n").await;
+    let brake = FollowRunsResponse {
+        brake: true,
+        ..FollowRunsResponse::default()
+    };
+    sender.send(Ok(brake)).await.unwrap();
+    sender.send(Ok(change(RunStatus::Failed))).await.unwrap();
+    all.until("\"failed\"").await;
+    assert_contains(
+        &all.text,
+        ["event: brake\ndata: {\"configured\":false,\"set\":false,\"lost\":0,"],
+    );
+    events.until("\"failed\"").await;
+    assert!(!events.text.contains("brake"), "{:?}", events.text);
+    drop(all);
     stage.shutdown.cancel();
     let text = events.rest().await;
     assert!(text.ends_with("0\r\n\r\n"), "{text:?}");

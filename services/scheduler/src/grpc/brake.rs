@@ -84,8 +84,7 @@ pub(super) async fn release(
         let fleet = &brake.fleet;
         let requested_by = record.caller.to_string();
         tracing::warn!(target: "ctrl", lost = fleet.lost, of = fleet.of, tasks = brake.held, requested_by, "the brake of the fleet is released: the tasks that it held run with the instances that are left");
-        notifier.tasks_changed();
-        notifier.queue_changed();
+        notifier.brake_changed();
     }
     Ok(proto::ReleaseBrakeResponse {
         released: released.map(brake_to_wire),

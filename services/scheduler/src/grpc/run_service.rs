@@ -24,7 +24,7 @@ use futures::Stream;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_stream::StreamExt as _;
-use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
@@ -346,7 +346,19 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::FollowRunsRequest>,
     ) -> Result<Response<Self::FollowRunsStream>, Status> {
-        let only = request.into_inner().task_name;
+        let request = request.into_inner();
+        let only = request.task_name;
+        let brake = WatchStream::from_changes(self.notifier.brake.subscribe());
+        let clock = Arc::clone(&self.clock);
+        let brake = brake.filter_map(move |()| {
+            request.include_brake.then(|| {
+                Ok(proto::FollowRunsResponse {
+                    brake: true,
+                    at: Some(convert::timestamp_to_wire(clock.now())),
+                    ..proto::FollowRunsResponse::default()
+                })
+            })
+        });
         let shutdown = self.shutdown.clone();
         let changes = BroadcastStream::new(self.notifier.follow()).filter_map(move |change| {
             let change = match change {
@@ -360,9 +372,11 @@ impl RunService for RunEndpoint {
                     kind: convert::kind_to_wire(change.kind).into(),
                     status: convert::status_to_wire(change.status).into(),
                     at: Some(convert::timestamp_to_wire(change.at)),
+                    brake: false,
                 })
             })
         });
+        let changes = changes.merge(brake);
         let until_shutdown = futures::StreamExt::take_until(changes, shutdown.cancelled_owned());
         Ok(Response::new(Box::pin(until_shutdown)))
     }

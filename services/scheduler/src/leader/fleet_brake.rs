@@ -7,6 +7,7 @@ use cts_core::brake::{FleetMaxShrink, FleetNumbers, FleetTotals, NotedFleet};
 use cts_core::{InstanceCounts, ItemKind, LeaderEpoch, TaskName, TaskSpec, ViewId};
 use cts_store::{BrakeNote, FirstApply, LeaderError, Store, StoreError};
 
+use crate::leader::leader_context::LeaderContext;
 use crate::mode::Mode;
 use crate::planner::Planner;
 
@@ -47,16 +48,21 @@ impl FleetBrake {
     /// Begins with what is noted, and with the inputs that were applied last. Without a setting, ends a brake that is
     /// still set.
     pub(super) async fn take_over(
-        store: &dyn Store,
+        context: &LeaderContext,
         epoch: LeaderEpoch,
         setting: Option<FleetMaxShrink>,
-        (tasks, mode): (&[TaskSpec], Mode),
+        tasks: &[TaskSpec],
     ) -> Result<Option<Self>, LeaderError> {
+        let store = &*context.store;
         let stored = store.brake().await?;
         let Some(setting) = setting else {
             if stored.fleet != NotedFleet::default() {
                 let none = NotedFleet::default();
                 store.note_brake(epoch, stored.releases, &none).await?;
+            }
+            if stored.fleet.is_set() {
+                tracing::warn!(target: "ctrl", lost = stored.fleet.lost, of = stored.fleet.of, "the brake of the fleet has ended, because the configuration in force has none");
+                context.notifier.brake_changed();
             }
             return Ok(None);
         };
@@ -76,7 +82,7 @@ impl FleetBrake {
             noted: numbers.totals(),
             numbers,
             releases: stored.releases,
-            of_pass: (mode == Mode::OnRequest).then_some(used),
+            of_pass: (context.mode == Mode::OnRequest).then_some(used),
             must_note: true,
             change: None,
             may_be_released: false,

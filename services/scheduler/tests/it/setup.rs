@@ -146,6 +146,7 @@ impl Setup {
         let runs = RunServiceClient::new(channel.clone());
         let all = run::FollowRunsRequest {
             task_name: String::new(),
+            include_brake: false,
         };
         let requests = scheduler.run_requests();
         let checks = scheduler.disabled_checks();

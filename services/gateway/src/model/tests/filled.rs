@@ -401,6 +401,7 @@ pub(super) fn change() -> FollowRunsResponse {
         status: RunStatus::Running.into(),
         at: Some(at(0, 0)),
         kind: RunKind::Apply.into(),
+        brake: false,
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use cts_proto::cluster::v1::Brake;
 use cts_proto::run::v1::FollowRunsResponse;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
-use super::{ADMIN, LIMITED, READ, ask, ask_with, scene, stage};
+use super::{ADMIN, LIMITED, OPERATE, READ, ask, ask_with, scene, stage};
+use crate::cluster::MemoryCluster;
 use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
 use crate::stage::{Scene, read_until};
 
@@ -116,6 +118,11 @@ async fn a_limited_token_follows_its_own_tasks_only() {
     socket.write_all(request.as_bytes()).await.unwrap();
     read_until(&mut socket, "retry: 1000\n").await;
     let sender = followers.lock().unwrap()[0].1.clone();
+    let brake = FollowRunsResponse {
+        brake: true,
+        ..FollowRunsResponse::default()
+    };
+    sender.send(Ok(brake)).await.unwrap();
     for task in ["edge-lb", "dns"] {
         let change = FollowRunsResponse {
             task_name: task.to_owned(),
@@ -126,6 +133,35 @@ async fn a_limited_token_follows_its_own_tasks_only() {
     }
     let text = read_until(&mut socket, "dns").await;
     assert!(!text.contains("edge-lb"), "{text}");
+    assert!(!text.contains("brake"), "{text}");
+}
+
+#[tokio::test]
+async fn a_limited_token_neither_reads_nor_releases_the_brake() {
+    let brake = Brake {
+        set: true,
+        lost: 4,
+        of: 10,
+        ..Brake::default()
+    };
+    let stage = stage(Scene {
+        cluster: MemoryCluster::default().braked(brake),
+        ..scene()
+    })
+    .await;
+    for (method, token, expected) in [
+        ("GET", LIMITED, 403),
+        ("POST", LIMITED, 403),
+        ("POST", READ, 403),
+        ("GET", READ, 200),
+    ] {
+        let answer = ask_with(&stage, method, "/v1/brake", Some(token), "").await;
+        assert_eq!(answer.status, expected, "{method} {token}: {answer:?}");
+        let is_shown = answer.body.contains("\"set\":true,");
+        assert_eq!(is_shown, expected == 200, "{answer:?}");
+    }
+    let released = ask_with(&stage, "POST", "/v1/brake", Some(OPERATE), "").await;
+    assert!(released.body.contains("\"lost\":4"), "{released:?}");
 }
 
 /// Requests whose answers say what a task waits for.

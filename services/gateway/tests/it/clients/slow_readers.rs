@@ -72,6 +72,7 @@ fn change(number: u32) -> FollowRunsResponse {
         status: RunStatus::Running.into(),
         at: None,
         kind: RunKind::Apply.into(),
+        brake: false,
     }
 }
 

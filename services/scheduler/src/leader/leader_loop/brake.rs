@@ -98,8 +98,6 @@ impl LeaderLoop {
                 tracing::warn!(target: "ctrl", lost, of, "the brake of the fleet has ended, because enough instances are back");
             }
         }
-        // Held tasks are examined again at once.
-        self.context.notifier.tasks_changed();
-        self.context.notifier.queue_changed();
+        self.context.notifier.brake_changed();
     }
 }

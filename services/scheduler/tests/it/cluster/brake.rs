@@ -1,5 +1,6 @@
 //! The brake of the fleet: losses of many tasks at the same time.
 
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use cts_core::brake::FleetMaxShrink;
 use cts_core::runs::RunKind;
 use cts_core::{Clock, ServiceInstance, TaskName, TaskSpec};
 use cts_proto::cluster::v1 as cluster;
+use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as proto;
 use cts_runtime::SystemClock;
 use cts_scheduler::{Mode, Options};
@@ -22,6 +24,12 @@ const SHORT: Duration = Duration::from_millis(500);
 
 /// Number of tasks; each has the instances of a service of its own.
 const TASKS: usize = 10;
+
+const BRAKE: FleetMaxShrink = FleetMaxShrink {
+    share: 20,
+    within: Duration::from_mins(10),
+    at_least: 5,
+};
 
 fn name(number: usize) -> String {
     format!("t{number}")
@@ -47,25 +55,21 @@ struct Fleet {
 
 impl Fleet {
     async fn over(store: &Arc<SqliteStore>, mode: Mode, tasks: Vec<TaskSpec>) -> Self {
-        Self::at(SystemClock.now(), store, mode, tasks).await
+        let clock = Arc::new(ManualClock::at(SystemClock.now()));
+        Self::with(clock, store, tasks, |options| options.mode = mode).await
     }
 
-    async fn at(
-        now: chrono::DateTime<chrono::Utc>,
+    async fn with(
+        clock: Arc<ManualClock>,
         store: &Arc<SqliteStore>,
-        mode: Mode,
         tasks: Vec<TaskSpec>,
+        change: impl FnOnce(&mut Options),
     ) -> Self {
-        let clock = Arc::new(ManualClock::at(now));
-        let options = Options {
-            mode,
-            fleet_max_shrink: Some(FleetMaxShrink {
-                share: 20,
-                within: Duration::from_mins(10),
-                at_least: 5,
-            }),
+        let mut options = Options {
+            fleet_max_shrink: Some(BRAKE),
             ..Options::alone(tasks, member())
         };
+        change(&mut options);
         let wall = Arc::clone(&clock) as Arc<dyn Clock>;
         let setup = Setup::prepared_by(wall, Arc::clone(store), options).await;
         Self {
@@ -80,12 +84,26 @@ impl Fleet {
         self.setup.watcher.show_services(shown.collect());
     }
 
+    /// Shows ten instances of each task.
+    fn show_all(&self) {
+        self.show((0..TASKS).map(|number| (number, 10)));
+    }
+
     /// Applies all runs that are due; returns their tasks.
     async fn apply_due(&self) -> BTreeSet<String> {
         let mut applied = BTreeSet::new();
         while let Some(lease) = self.setup.acquire(SHORT).await {
             self.setup.applied(&lease).await;
             applied.insert(lease.task_name);
+        }
+        applied
+    }
+
+    /// Applies all runs that are due until these tasks have run; returns the tasks that have.
+    async fn apply_until(&self, tasks: &BTreeSet<String>) -> BTreeSet<String> {
+        let mut applied = BTreeSet::new();
+        while !applied.is_superset(tasks) {
+            applied.extend(self.apply_due().await);
         }
         applied
     }
@@ -124,12 +142,8 @@ impl Fleet {
 /// A fleet of ten instances for each task, all applied.
 async fn applied(store: &Arc<SqliteStore>) -> Fleet {
     let fleet = Fleet::over(store, Mode::Daemon, tasks()).await;
-    fleet.show((0..TASKS).map(|number| (number, 10)));
-    let all: BTreeSet<String> = (0..TASKS).map(name).collect();
-    let mut applied = BTreeSet::new();
-    while applied != all {
-        applied.extend(fleet.apply_due().await);
-    }
+    fleet.show_all();
+    fleet.apply_until(&(0..TASKS).map(name).collect()).await;
     fleet
 }
 
@@ -167,14 +181,22 @@ async fn a_release_lets_everything_run_if_no_more_is_lost_than_was_seen() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let fleet = applied(&store).await;
+    let follow = run::FollowRunsRequest {
+        include_brake: true,
+        ..run::FollowRunsRequest::default()
+    };
+    let changes = fleet.setup.runs.clone().follow_runs(follow).await;
+    let mut changes = changes.unwrap().into_inner();
     fleet.show((0..5).map(|number| (number, 0)));
     fleet.is_set(true).await;
+    assert!(changes.message().await.unwrap().unwrap().brake, "it is set");
     assert_eq!(fleet.apply_due().await, names(&[]));
     let refused = fleet.release(Some((49, 100))).await.unwrap_err();
     assert_eq!(refused.code(), Code::Aborted);
     assert!(refused.message().contains("50 of 100"), "{refused}");
     let released = fleet.release(Some((50, 100))).await.unwrap();
     assert_eq!(released.released.unwrap().held, 5);
+    while !changes.message().await.unwrap().unwrap().brake {}
     let all = names(&[0, 1, 2, 3, 4]);
     let mut run = BTreeSet::new();
     while run != all {
