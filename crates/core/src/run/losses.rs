@@ -262,7 +262,7 @@ impl InstanceCounts {
     }
 
     /// Number of instances of a service in a view.
-    pub(crate) fn number(&self, view: &ViewId, service: &str) -> u32 {
+    pub fn number(&self, view: &ViewId, service: &str) -> u32 {
         let services = self.0.get(view);
         services
             .and_then(|it| it.get(service))

@@ -69,6 +69,14 @@ impl PlayedWatcher {
         });
     }
 
+    /// Shows these instances in a view.
+    pub(crate) fn show_in(&self, view: ViewId, instances: Vec<ServiceInstance>) {
+        self.scene.send_modify(|scene| {
+            scene.revision += 1;
+            scene.of_views.insert(view, instances);
+        });
+    }
+
     /// Shows these keys in every view of keys.
     pub(crate) fn show_keys(&self, keys: Vec<Item>) {
         self.scene.send_modify(|scene| {

@@ -1,5 +1,7 @@
 //! The brake of the fleet: losses of many tasks at the same time.
 
+mod requests;
+mod views;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
