@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::program::{CommandOutput, call};
 use crate::api::scene::{MODULE, Scene};
+use crate::api::stream::Stream;
 use crate::api::wire::Request;
 
 const BRAKE: &str =
@@ -101,7 +102,10 @@ async fn tasks_that_lose_instances_together_wait_until_the_brake_is_released() {
         .await
         .well(&["The brake of the fleet is not set"]);
 
+    let mut events = Stream::open(scene.instance.api.address(), "/v1/events").await;
     scene.deregister_services(0..4).await;
+    let told = events.event("brake").await;
+    assert_eq!(told["set"], true, "{told}");
     let brake = scene.wait_until_set(4).await;
     assert_eq!(brake["of"], TASKS, "{brake}");
     assert_eq!(brake["losses"].as_array().unwrap().len(), 4, "{brake}");
@@ -162,6 +166,9 @@ async fn tasks_that_lose_instances_together_wait_until_the_brake_is_released() {
     cts(&scene, &["task", "release", "-all", "-auto-approve"])
         .await
         .well(&["The brake of the fleet is released: 3 tasks run"]);
+    let told = events.event("brake").await;
+    assert_eq!((&told["set"], &told["lost"]), (&json!(false), &json!(0)));
+    drop(events);
     for number in 0..4 {
         scene.wait_until_applied(number, false).await;
     }

@@ -79,7 +79,12 @@ impl Stream {
 
     /// The data of the next event of the type `run`.
     pub(crate) async fn run_event(&mut self) -> Value {
-        self.wait_for("event: run").await;
+        self.event("run").await
+    }
+
+    /// The data of the next event of this type.
+    pub(crate) async fn event(&mut self, kind: &str) -> Value {
+        self.wait_for(&format!("event: {kind}")).await;
         let line = self.wait_for("data: ").await;
         let data = line.split_once("data: ").map(|(_, data)| data);
         serde_json::from_str(data.unwrap()).unwrap()

@@ -8,4 +8,5 @@ mod restore;
 mod returned_worker;
 mod standstill;
 mod takeover;
+mod vanished_fleet;
 mod worker_loss;

@@ -24,6 +24,21 @@ pub(crate) fn of_version(site: &Site, version: &str) -> String {
     write(site, "other", &script)
 }
 
+/// Applies everything at once, and makes nothing.
+const NO_RESOURCES: &str = r#"#!/bin/sh
+case "$1" in
+version) echo '{"terraform_version":"1.11.4"}' ;;
+validate) echo '{"valid":true,"diagnostics":[]}' ;;
+init) mkdir -p .terraform ;;
+apply) echo 'Apply complete!' ;;
+esac
+"#;
+
+/// A directory for `driver.terraform.path` whose Terraform does nothing, for tests of many tasks.
+pub(crate) fn of_no_resources(site: &Site) -> String {
+    write(site, "nothing", NO_RESOURCES)
+}
+
 fn write(site: &Site, name: &str, script: &str) -> String {
     site.write(&format!("{name}/terraform"), script);
     let directory = site.path().join(name);

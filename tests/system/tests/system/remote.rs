@@ -1,6 +1,7 @@
 //! Driver `terraform-cloud`: runs on a server of HCP Terraform, whose stub runs the real Terraform
 //! (docs/hcp-terraform.md).
 
+mod braked;
 mod confirmations;
 mod decisions;
 mod endings;
