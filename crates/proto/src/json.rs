@@ -4,6 +4,7 @@
 //! `tests/generated` puts serde's attributes on these messages, by the options of `proto/cts/json/v1`, and names the
 //! helpers below in them. Members come in the order of the fields in `proto/`.
 
+mod planned_value;
 mod run_output;
 mod state;
 mod words;

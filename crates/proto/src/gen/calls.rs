@@ -13,6 +13,8 @@ pub const GET_OVERVIEW: Role = Role::Read;
 pub const RELEASE_BRAKE: Role = Role::Operate;
 /// Least role for `/cts.log.v1.LogService/ReadLog`.
 pub const READ_LOG: Role = Role::Read;
+/// Least role for `/cts.run.v1.PlanService/GetPlan`.
+pub const GET_PLAN: Role = Role::Read;
 /// Least role for `/cts.run.v1.RunService/CancelRun`.
 pub const CANCEL_RUN: Role = Role::Operate;
 /// Least role for `/cts.run.v1.RunService/FollowRuns`.
@@ -70,6 +72,8 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.cluster.v1.ClusterService/ReleaseBrake", callers: Callers::People(RELEASE_BRAKE) },
     Call { path: "/cts.log.v1.LogService/AppendLog", callers: Callers::Worker },
     Call { path: "/cts.log.v1.LogService/ReadLog", callers: Callers::People(READ_LOG) },
+    Call { path: "/cts.run.v1.PlanService/GetPlan", callers: Callers::People(GET_PLAN) },
+    Call { path: "/cts.run.v1.PlanService/RecordPlan", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/AcquireRun", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/AwaitCancel", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/CancelRun", callers: Callers::People(CANCEL_RUN) },

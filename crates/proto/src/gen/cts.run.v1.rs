@@ -89,6 +89,9 @@ pub struct Lease {
     /// Proves in later calls that the caller holds this lease.
     #[prost(bytes = "vec", tag = "15")]
     pub secret: ::prost::alloc::vec::Vec<u8>,
+    /// Key of the fingerprints of plans (PlanData); empty from a scheduler that keeps no plans. Secret.
+    #[prost(bytes = "vec", tag = "18")]
+    pub plan_key: ::prost::alloc::vec::Vec<u8>,
     /// The span of this lease, as a traceparent of W3C Trace Context; empty without tracing.
     #[prost(string, tag = "16")]
     pub traceparent: ::prost::alloc::string::String,
@@ -3179,6 +3182,764 @@ pub mod run_service_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "cts.run.v1.RunService";
     impl<T> tonic::server::NamedService for RunServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// A plan of Terraform as data: without secrets, and bounded (docs/runs.md#plans-as-data).
+///
+/// A plan travels in parts, which are merged in their order: lists are appended, and other members are in the first part.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PlanData {
+    /// Version of Terraform's format, such as "1.2".
+    #[prost(string, tag = "1")]
+    pub format_version: ::prost::alloc::string::String,
+    /// Version of the engine that made the plan.
+    #[prost(string, tag = "2")]
+    pub engine_version: ::prost::alloc::string::String,
+    /// How much of the plan is kept.
+    #[prost(enumeration = "PlanExtent", tag = "3")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::PlanExtent>")]
+    pub extent: i32,
+    /// Fingerprint of all that would be done, in hexadecimal; empty if the plan changes nothing, and if the scheduler has
+    /// given no key.
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub effect: ::prost::alloc::string::String,
+    /// Why the plan does not show everything that would be done, a line for each reason; empty if it does.
+    #[prost(string, repeated, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub unclear: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Numbers of its changes.
+    #[prost(message, optional, tag = "6")]
+    #[serde(with = "crate::json::or_empty")]
+    pub counts: ::core::option::Option<PlanCounts>,
+    /// Resources, in Terraform's order, also those that do not change. Empty if only the numbers are kept.
+    #[prost(message, repeated, tag = "7")]
+    pub changes: ::prost::alloc::vec::Vec<PlannedChange>,
+    /// Outputs of the root module that change.
+    #[prost(message, repeated, tag = "8")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub outputs: ::prost::alloc::vec::Vec<PlannedOutput>,
+    /// Actions that providers are asked to do besides the changes of resources.
+    #[prost(message, repeated, tag = "9")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub invocations: ::prost::alloc::vec::Vec<PlannedInvocation>,
+    /// Resources whose changes are put off to a later plan.
+    #[prost(message, repeated, tag = "10")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub deferred: ::prost::alloc::vec::Vec<DeferredChange>,
+}
+/// Numbers of the changes of a plan. Each change counts once.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlanCounts {
+    /// Resources that are created.
+    #[prost(uint32, tag = "1")]
+    pub created: u32,
+    /// Updated in place.
+    #[prost(uint32, tag = "2")]
+    pub updated: u32,
+    /// Destroyed.
+    #[prost(uint32, tag = "3")]
+    pub deleted: u32,
+    /// Destroyed and created again, in either order.
+    #[prost(uint32, tag = "4")]
+    pub replaced: u32,
+    /// Taken into the state.
+    #[prost(uint32, tag = "5")]
+    pub imported: u32,
+    /// At another address in the state than before.
+    #[prost(uint32, tag = "6")]
+    pub moved: u32,
+    /// Removed from the state, while the object stays.
+    #[prost(uint32, tag = "7")]
+    pub forgotten: u32,
+    /// With actions that this version does not know.
+    #[prost(uint32, tag = "8")]
+    pub unknown: u32,
+    /// Data sources that are read during the apply.
+    #[prost(uint32, tag = "9")]
+    pub read: u32,
+    /// Without a change.
+    #[prost(uint32, tag = "10")]
+    pub unchanged: u32,
+    /// Actions that providers are asked to do.
+    #[prost(uint32, tag = "11")]
+    pub invoked: u32,
+    /// Put off to a later plan.
+    #[prost(uint32, tag = "12")]
+    pub deferred: u32,
+}
+/// What is planned for one resource.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PlannedChange {
+    /// Its address.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Its address before, if it moves; empty if it does not.
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub previous_address: ::prost::alloc::string::String,
+    /// Key of the deposed object that the change is about; empty for the present one.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub deposed: ::prost::alloc::string::String,
+    /// Full name of its provider.
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub provider: ::prost::alloc::string::String,
+    /// What is done to it.
+    #[prost(enumeration = "PlannedAction", tag = "5")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::PlannedAction>")]
+    pub action: i32,
+    /// Terraform's words for that, in order.
+    #[prost(string, repeated, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub actions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Terraform's word for the reason; empty without one.
+    #[prost(string, tag = "7")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub reason: ::prost::alloc::string::String,
+    /// Id of the object that is taken into the state; empty if none is.
+    #[prost(string, tag = "8")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub importing: ::prost::alloc::string::String,
+    /// Its attributes, those of nested values each by itself. Empty without a change, and if they are not kept or not shown.
+    #[prost(message, repeated, tag = "9")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub attributes: ::prost::alloc::vec::Vec<PlannedAttribute>,
+    /// Fingerprint of the change, in hexadecimal; empty for a resource without a change, a read, and without a key.
+    #[prost(string, tag = "10")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub effect: ::prost::alloc::string::String,
+}
+/// A value in the attributes of a resource, before and after.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlannedAttribute {
+    /// Its path, such as `tags\["name"\]` or `rule\[0\].port`.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// Its value before; absent if there was none.
+    #[prost(message, optional, tag = "2")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: ::core::option::Option<PlannedValue>,
+    /// Its value after; absent if there is none.
+    #[prost(message, optional, tag = "3")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: ::core::option::Option<PlannedValue>,
+    /// Whether both differ, also where they are not shown.
+    #[prost(bool, tag = "4")]
+    pub changed: bool,
+    /// Whether its change makes it necessary to replace the resource.
+    #[prost(bool, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub forces_replacement: bool,
+}
+/// A value, as far as it is shown.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlannedValue {
+    /// Of a hidden value: a keyed hash, by which two values can be compared. Not in answers.
+    #[prost(bytes = "vec", tag = "4")]
+    pub hash: ::prost::alloc::vec::Vec<u8>,
+    #[prost(oneof = "planned_value::Value", tags = "1, 2, 3")]
+    pub value: ::core::option::Option<planned_value::Value>,
+}
+/// Nested message and enum types in `PlannedValue`.
+pub mod planned_value {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Value {
+        /// The value, as JSON.
+        #[prost(string, tag = "1")]
+        Json(::prost::alloc::string::String),
+        /// It is known after the apply only.
+        #[prost(bool, tag = "2")]
+        Unknown(bool),
+        /// It is not shown, because it is or may be a secret.
+        #[prost(bool, tag = "3")]
+        Hidden(bool),
+    }
+}
+/// What is planned for an output of the root module.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlannedOutput {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What is done to it.
+    #[prost(enumeration = "PlannedAction", tag = "2")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::PlannedAction>")]
+    pub action: i32,
+    /// Its value before; absent if there was none.
+    #[prost(message, optional, tag = "3")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: ::core::option::Option<PlannedValue>,
+    /// Its value after; absent if there is none.
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: ::core::option::Option<PlannedValue>,
+}
+/// An action that a provider is asked to do.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlannedInvocation {
+    /// Its address.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Full name of its provider.
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub provider: ::prost::alloc::string::String,
+    /// Address of the resource whose change triggers it; empty without one.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub triggered_by: ::prost::alloc::string::String,
+    /// Terraform's word for the moment, such as "AfterCreate"; empty without one.
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub event: ::prost::alloc::string::String,
+    /// Fingerprint of the action, in hexadecimal; empty without a key.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub effect: ::prost::alloc::string::String,
+}
+/// A change that is put off to a later plan.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeferredChange {
+    /// Address of the resource.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Terraform's word for the reason.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// How much of a plan is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PlanExtent {
+    /// Not set.
+    Unspecified = 0,
+    /// Everything.
+    All = 1,
+    /// Addresses and actions, without attributes: the plan was too large.
+    Addresses = 2,
+    /// Numbers only: the addresses were too many, or the plan could not be read in time.
+    Counts = 3,
+}
+impl PlanExtent {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PLAN_EXTENT_UNSPECIFIED",
+            Self::All => "PLAN_EXTENT_ALL",
+            Self::Addresses => "PLAN_EXTENT_ADDRESSES",
+            Self::Counts => "PLAN_EXTENT_COUNTS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PLAN_EXTENT_UNSPECIFIED" => Some(Self::Unspecified),
+            "PLAN_EXTENT_ALL" => Some(Self::All),
+            "PLAN_EXTENT_ADDRESSES" => Some(Self::Addresses),
+            "PLAN_EXTENT_COUNTS" => Some(Self::Counts),
+            _ => None,
+        }
+    }
+}
+/// What is planned for a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PlannedAction {
+    /// Not set, or words that this version does not know.
+    Unspecified = 0,
+    /// Nothing.
+    None = 1,
+    /// It is created.
+    Create = 2,
+    /// A data source is read during the apply.
+    Read = 3,
+    /// It is updated in place.
+    Update = 4,
+    /// It is destroyed.
+    Delete = 5,
+    /// It is destroyed, and then created again.
+    DeleteThenCreate = 6,
+    /// It is created again, and then the old one is destroyed.
+    CreateThenDelete = 7,
+    /// It is removed from the state, while the object stays.
+    Forget = 8,
+}
+impl PlannedAction {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PLANNED_ACTION_UNSPECIFIED",
+            Self::None => "PLANNED_ACTION_NONE",
+            Self::Create => "PLANNED_ACTION_CREATE",
+            Self::Read => "PLANNED_ACTION_READ",
+            Self::Update => "PLANNED_ACTION_UPDATE",
+            Self::Delete => "PLANNED_ACTION_DELETE",
+            Self::DeleteThenCreate => "PLANNED_ACTION_DELETE_THEN_CREATE",
+            Self::CreateThenDelete => "PLANNED_ACTION_CREATE_THEN_DELETE",
+            Self::Forget => "PLANNED_ACTION_FORGET",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PLANNED_ACTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "PLANNED_ACTION_NONE" => Some(Self::None),
+            "PLANNED_ACTION_CREATE" => Some(Self::Create),
+            "PLANNED_ACTION_READ" => Some(Self::Read),
+            "PLANNED_ACTION_UPDATE" => Some(Self::Update),
+            "PLANNED_ACTION_DELETE" => Some(Self::Delete),
+            "PLANNED_ACTION_DELETE_THEN_CREATE" => Some(Self::DeleteThenCreate),
+            "PLANNED_ACTION_CREATE_THEN_DELETE" => Some(Self::CreateThenDelete),
+            "PLANNED_ACTION_FORGET" => Some(Self::Forget),
+            _ => None,
+        }
+    }
+}
+/// Records a plan.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordPlanRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// A PlanData message, compressed with zstd: at most 1 MiB, and at most 16 MiB before it was compressed.
+    #[prost(bytes = "vec", tag = "4")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+}
+/// The plan is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordPlanResponse {}
+/// Asks for a plan.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetPlanRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Whether values of attributes and outputs are left out.
+    #[prost(bool, tag = "2")]
+    pub without_values: bool,
+}
+/// A part of a plan.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetPlanResponse {
+    /// The part; to be merged with the parts before.
+    #[prost(message, optional, tag = "1")]
+    pub part: ::core::option::Option<PlanData>,
+}
+/// Generated client implementations.
+#[cfg(feature = "grpc")]
+pub mod plan_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Keeps the plans of runs as data. Served by the scheduler.
+    #[derive(Debug, Clone)]
+    pub struct PlanServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl PlanServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> PlanServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> PlanServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            PlanServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Records the plan of a leased run. It replaces the plan of an earlier attempt. Safe to repeat. INVALID_ARGUMENT if the
+        /// content is no plan or too large.
+        pub async fn record_plan(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecordPlanRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordPlanResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.PlanService/RecordPlan",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.PlanService", "RecordPlan"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gets the plan of a run, in parts. NOT_FOUND if no run has that id, or if no plan of that run is kept.
+        pub async fn get_plan(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetPlanRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::GetPlanResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.PlanService/GetPlan",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.PlanService", "GetPlan"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+#[cfg(feature = "grpc")]
+pub mod plan_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with PlanServiceServer.
+    #[async_trait]
+    pub trait PlanService: std::marker::Send + std::marker::Sync + 'static {
+        /// Records the plan of a leased run. It replaces the plan of an earlier attempt. Safe to repeat. INVALID_ARGUMENT if the
+        /// content is no plan or too large.
+        async fn record_plan(
+            &self,
+            request: tonic::Request<super::RecordPlanRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordPlanResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the GetPlan method.
+        type GetPlanStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::GetPlanResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Gets the plan of a run, in parts. NOT_FOUND if no run has that id, or if no plan of that run is kept.
+        async fn get_plan(
+            &self,
+            request: tonic::Request<super::GetPlanRequest>,
+        ) -> std::result::Result<tonic::Response<Self::GetPlanStream>, tonic::Status>;
+    }
+    /// Keeps the plans of runs as data. Served by the scheduler.
+    #[derive(Debug)]
+    pub struct PlanServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> PlanServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for PlanServiceServer<T>
+    where
+        T: PlanService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/cts.run.v1.PlanService/RecordPlan" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecordPlanSvc<T: PlanService>(pub Arc<T>);
+                    impl<
+                        T: PlanService,
+                    > tonic::server::UnaryService<super::RecordPlanRequest>
+                    for RecordPlanSvc<T> {
+                        type Response = super::RecordPlanResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecordPlanRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PlanService>::record_plan(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecordPlanSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.PlanService/GetPlan" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetPlanSvc<T: PlanService>(pub Arc<T>);
+                    impl<
+                        T: PlanService,
+                    > tonic::server::ServerStreamingService<super::GetPlanRequest>
+                    for GetPlanSvc<T> {
+                        type Response = super::GetPlanResponse;
+                        type ResponseStream = T::GetPlanStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetPlanRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PlanService>::get_plan(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetPlanSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for PlanServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "cts.run.v1.PlanService";
+    impl<T> tonic::server::NamedService for PlanServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

@@ -64,6 +64,8 @@ words!(
     log::LogStream,
     run::AttemptEnding,
     run::DiagnosticSeverity,
+    run::PlanExtent,
+    run::PlannedAction,
     run::ResourceAction,
     run::RunKind,
     run::RunPhase,

@@ -155,6 +155,7 @@ impl RunService for RunEndpoint {
         let lease = granted.map(|granted| proto::Lease {
             traceparent: self.traceparent(&granted.lease),
             secret: self.proofs.secret(&granted.lease),
+            plan_key: Vec::new(),
             run_id: granted.lease.run.to_string(),
             task_name: granted.lease.task.into(),
             epoch: granted.lease.epoch.get(),
