@@ -57,7 +57,7 @@ pub(crate) mod worker;
 use std::time::Duration;
 
 pub use deadlines::LeaseDeadlines;
-pub use key::LeaseKey;
+pub use key::{LeaseKey, PlanKey};
 
 /// Upper limit of the wait of a queued run and of the lease of a run. A time further in the future was written while
 /// the keeper's clock was ahead of its present time.

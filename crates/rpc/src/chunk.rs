@@ -7,6 +7,10 @@ pub const CHUNK_BYTES: usize = 1 << 20;
 /// message: clients that read tasks accept answers of that size.
 pub const TASK_BYTES: usize = 64 << 20;
 
+/// Largest plan of a run as data, in bytes. One change of a plan is one message: clients that read plans accept answers
+/// of that size.
+pub const PLAN_BYTES: usize = 16 << 20;
+
 /// Cuts `items` into batches of about [`CHUNK_BYTES`] by the size that `size_of` returns for each item; a larger item
 /// makes a batch of its own. Never yields an empty batch.
 pub fn chunks<T>(

@@ -28,7 +28,7 @@ mod transport_rule;
 
 pub use address::{Address, AddressProblem, InvalidAddress};
 pub use call_failure::CallFailure;
-pub use chunk::{CHUNK_BYTES, TASK_BYTES, chunks};
+pub use chunk::{CHUNK_BYTES, PLAN_BYTES, TASK_BYTES, chunks};
 pub use client::{connect, connect_tls};
 pub use convert::ConversionError;
 pub use cts_tls::{IdentityFiles, ServerTls, TlsError};

@@ -35,8 +35,8 @@ pub use scene::{
     stored_input, task, worker, worker_record,
 };
 pub use upkeep::{
-    access_store, archives, bundles, facts, hints, housekeeping, prune, restored, ticks, traces,
-    transfer,
+    access_store, archives, bundles, facts, hints, housekeeping, prune, recorded_plans, restored,
+    ticks, traces, transfer,
 };
 
 /// A database of one test.

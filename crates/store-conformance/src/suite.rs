@@ -181,6 +181,13 @@ macro_rules! store_suite {
                 a_removed_log_ends_where_it_ended,
                 a_log_longer_than_one_transaction_is_removed,
             }
+            recorded_plans {
+                the_first_key_of_plans_stays,
+                a_plan_is_replaced_by_the_holder_of_the_lease_alone,
+                the_newest_plans_of_a_task_stay,
+                plans_go_with_their_runs_and_tasks,
+                the_oldest_plans_of_ended_runs_go_first,
+            }
             concurrency {
                 parallel_workers_lease_every_run_once_and_no_task_twice,
                 parallel_requests_for_one_task_queue_one_run,

@@ -27,7 +27,7 @@ pub use database::{
 pub use methods::lease::{leadership, leases, workers};
 pub(crate) use methods::lease::{reclaim, release_all, set_back};
 pub use methods::run::{
-    attempt_ends, cancel, endings, events, failed_starts, inputs, logs, queue, remote_runs,
+    attempt_ends, cancel, endings, events, failed_starts, inputs, logs, plans, queue, remote_runs,
     requests,
 };
 pub(crate) use methods::run::{attempts, braked_runs, enqueue, repeat};

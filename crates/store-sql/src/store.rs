@@ -7,6 +7,7 @@ mod configurations;
 mod facts;
 mod held_leases;
 mod housekeeping;
+mod plans;
 mod remote_runs;
 mod restored;
 mod settings;

@@ -189,6 +189,22 @@ pub static LOG_LINES: Table = Table {
     moving: "TRUE",
 };
 
+/// Plans of runs as data, which move as logs do.
+pub static PLANS: Table = Table {
+    name: "plans",
+    columns: columns![run_id Id, task_name Text, recorded_at Integer, bytes Integer, content Bytes],
+    order: "run_id",
+    moving: "TRUE",
+};
+
+/// The key for the fingerprints of plans, if any.
+pub static PLAN_KEY: Table = Table {
+    name: "plan_key",
+    columns: columns![singleton Stays, key Bytes, created_at Integer],
+    order: "created_at",
+    moving: "TRUE",
+};
+
 /// Module bundles.
 pub static BUNDLES: Table = Table {
     name: "bundles",
@@ -218,7 +234,7 @@ pub static AUDIT_RECORDS: Table = Table {
 };
 
 /// All tables, in the order in which they move: rows refer to rows of earlier tables.
-pub static TABLES: [&Table; 14] = [
+pub static TABLES: [&Table; 16] = [
     &TASKS,
     &DELETED_TASKS,
     &CONFIGURATION_IN_FORCE,
@@ -230,6 +246,8 @@ pub static TABLES: [&Table; 14] = [
     &EVENTS,
     &TICK_EVENTS,
     &LOG_LINES,
+    &PLANS,
+    &PLAN_KEY,
     &BUNDLES,
     &ACCESS_TOKENS,
     &AUDIT_RECORDS,
@@ -252,6 +270,7 @@ pub const STAYING: &[(&str, &[&str], &str)] = staying![
     tasks: active_run => "only Postgres has this column, and nothing runs after a move";
     configuration_in_force: singleton => "every database has the same value";
     fleet_brake: singleton => "every database has the same value";
+    plan_key: singleton => "every database has the same value";
     contents: id => "each database numbers its rows";
     inputs: id => "each database numbers its rows";
     runs: claim, concurrency_group, waiting_for, resumed_waits, cancel_force, cancel_noted_at, run_phase,

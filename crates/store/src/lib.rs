@@ -62,8 +62,9 @@ pub use store::configuration::ConfigurationStore;
 pub use store::facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
 pub use store::held_leases::{HeldLeases, recorded_by, stored_serial};
 pub use store::housekeeping::{
-    Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs,
+    Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, Removed, SpaceWarnings,
 };
+pub use store::plans::{APPLY_PLANS_KEPT, INSPECTION_PLANS_KEPT, PlanStore};
 pub use store::remote_runs::RemoteRunStore;
 pub use store::restored::{AppliedState, Restoration, RestoredStore};
 pub use store::workers::WorkerStore;

@@ -6,6 +6,7 @@ pub(crate) mod configuration;
 pub(crate) mod facts;
 pub(crate) mod held_leases;
 pub(crate) mod housekeeping;
+pub(crate) mod plans;
 pub(crate) mod remote_runs;
 pub(crate) mod restored;
 pub(crate) mod workers;
@@ -29,6 +30,7 @@ use self::configuration::ConfigurationStore;
 use self::facts::FactStore;
 use self::held_leases::HeldLeases;
 use self::housekeeping::Housekeeping;
+use self::plans::PlanStore;
 use self::remote_runs::RemoteRunStore;
 use self::restored::RestoredStore;
 use self::workers::WorkerStore;
@@ -69,6 +71,7 @@ pub trait Store:
     + Continuity
     + AccessStore
     + BrakeStore
+    + PlanStore
     + Send
     + Sync
     + fmt::Debug
@@ -449,6 +452,9 @@ pub trait Store:
     /// number of forgotten runs.
     ///
     /// Done in small transactions, so that calls do not wait long; finished parts remain if the future is dropped.
+    ///
+    /// Also forgets plans as data beyond [`APPLY_PLANS_KEPT`](crate::APPLY_PLANS_KEPT) and
+    /// [`INSPECTION_PLANS_KEPT`](crate::INSPECTION_PLANS_KEPT), and those of tasks that no longer exist.
     ///
     /// Also forgets discarded drafts and refused requests after [`DRAFTS_KEPT`](crate::DRAFTS_KEPT).
     ///

@@ -8,6 +8,7 @@ pub(crate) mod last_heartbeats;
 pub(crate) mod lease_proofs;
 pub(crate) mod log_service;
 pub(crate) mod overview;
+pub(crate) mod plan_service;
 mod queue;
 pub(crate) mod read_ahead;
 pub(crate) mod registrations;

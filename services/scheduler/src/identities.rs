@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cts_core::lease::LeaseKey;
+use cts_core::lease::{LeaseKey, PlanKey};
 use cts_core::settings::ClusterKey;
 use cts_core::{ArchiveId, Digest, EventId, Incarnation, RunId};
 use uuid::Uuid;
@@ -24,6 +24,10 @@ pub trait Identities: Send + Sync + fmt::Debug {
     /// A key for the secrets of leases that no other cluster has.
     fn lease_key(&self) -> LeaseKey {
         LeaseKey::new(*self.cluster_key().expose())
+    }
+    /// A key for the fingerprints of plans that no other cluster has.
+    fn plan_key(&self) -> PlanKey {
+        PlanKey::new(*self.cluster_key().expose())
     }
     /// A random share in `[0, 1)`.
     fn jitter(&self) -> f64;

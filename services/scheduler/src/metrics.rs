@@ -60,7 +60,27 @@ struct Shown {
     leadership: Mutex<Leadership>,
     cluster: Mutex<Option<ClusterNumbers>>,
     logs: Mutex<Option<(u64, u64)>>,
+    plans: Mutex<Option<(u64, u64)>>,
     observed: Notify,
+}
+
+/// A space of the database with a limit of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Space {
+    /// The logs of all runs.
+    Logs,
+    /// The plans of all runs as data.
+    Plans,
+}
+
+impl Space {
+    /// Its used and allowed bytes, once they are measured.
+    const fn of(self, shown: &Shown) -> &Mutex<Option<(u64, u64)>> {
+        match self {
+            Self::Logs => &shown.logs,
+            Self::Plans => &shown.plans,
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -106,7 +126,7 @@ impl Metrics {
         let shown = Arc::<Shown>::default();
         observe_leadership(meter, &shown);
         observe_cluster(meter, &shown);
-        observe_logs(meter, &shown);
+        observe_space(meter, &shown);
         Self {
             task_names: signals.task_names.clone(),
             changes: ChangeTimes::default(),
@@ -179,9 +199,9 @@ impl Metrics {
         leadership.term = term.map_or(leadership.term, LeaderEpoch::get);
     }
 
-    /// The space of all logs, and its limit, in bytes.
-    pub(crate) fn measured_logs(&self, used: u64, limit: u64) {
-        *self.shown.logs.lock() = Some((used, limit));
+    /// The used and the allowed bytes of a space.
+    pub(crate) fn measured(&self, space: Space, used: u64, limit: u64) {
+        *space.of(&self.shown).lock() = Some((used, limit));
     }
 
     /// Shows the numbers of the cluster.
@@ -384,23 +404,37 @@ fn observe_cluster(meter: &Meter, shown: &Arc<Shown>) {
         .build();
 }
 
-/// A gauge of the space of logs: name, description and value, of the used and of the allowed bytes.
-type LogGauge = (&'static str, &'static str, fn((u64, u64)) -> u64);
+/// A gauge of a space: name, description and value, of the used and the allowed bytes.
+type SpaceGauge = (&'static str, &'static str, Space, fn((u64, u64)) -> u64);
 
-fn observe_logs(meter: &Meter, shown: &Arc<Shown>) {
-    let gauges: [LogGauge; 2] = [
+fn observe_space(meter: &Meter, shown: &Arc<Shown>) {
+    let gauges: [SpaceGauge; 4] = [
         (
             "cts.logs.size",
             "Space of the logs of all runs, as measured last.",
+            Space::Logs,
             |(used, _limit)| used,
         ),
         (
             "cts.logs.limit",
             "Space that the logs of all runs may take.",
+            Space::Logs,
+            |(_used, limit)| limit,
+        ),
+        (
+            "cts.plans.size",
+            "Space of the plans of all runs as data, as measured last.",
+            Space::Plans,
+            |(used, _limit)| used,
+        ),
+        (
+            "cts.plans.limit",
+            "Space that the plans of all runs may take as data.",
+            Space::Plans,
             |(_used, limit)| limit,
         ),
     ];
-    for (name, description, value) in gauges {
+    for (name, description, space, value) in gauges {
         let of = Arc::clone(shown);
         meter
             .u64_observable_gauge(name)
@@ -408,8 +442,8 @@ fn observe_logs(meter: &Meter, shown: &Arc<Shown>) {
             .with_description(description)
             .with_callback(move |observer| {
                 let leads = of.leadership.lock().leads;
-                if let Some(logs) = of.logs.lock().filter(|_| leads) {
-                    observer.observe(value(logs), &[]);
+                if let Some(measured) = space.of(&of).lock().filter(|_| leads) {
+                    observer.observe(value(measured), &[]);
                 }
             })
             .build();

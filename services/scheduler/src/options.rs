@@ -48,6 +48,8 @@ pub struct Options {
     pub retention: Retention,
     /// Space that the logs of all runs may take, in bytes.
     pub logs_kept: u64,
+    /// Space that the plans of all runs may take as data, in bytes.
+    pub plans_kept: u64,
     /// How long a requested run waits for the data that it needs.
     pub input_timeout: Duration,
     /// Forget all tasks and their history when this replica becomes the leader for the first time, so that only
@@ -111,6 +113,7 @@ impl Options {
             fleet_max_shrink: None,
             retention: Retention::of_any_age(500),
             logs_kept: u64::MAX,
+            plans_kept: u64::MAX,
             input_timeout: Duration::from_mins(1),
             reset_storage: false,
             workers: Workers::Others,

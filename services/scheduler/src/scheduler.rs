@@ -6,11 +6,13 @@ use std::sync::atomic::AtomicBool;
 
 use cts_access::Refusals;
 use cts_core::Verdict;
+use cts_core::lease::PlanKey;
 use cts_core::settings::ClusterKey;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
+use cts_proto::run::v1::plan_service_server::PlanServiceServer;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
@@ -36,6 +38,7 @@ use crate::grpc::last_heartbeats::LastHeartbeats;
 use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
 use crate::grpc::overview::Overviews;
+use crate::grpc::plan_service::PlanEndpoint;
 use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
@@ -68,6 +71,7 @@ pub struct Scheduler {
     tokens: Tokens,
     refusals: Refusals,
     proofs: LeaseProofs,
+    plan_key: PlanKey,
     outgoing: Option<mpsc::Receiver<Hint>>,
     /// Grants under way, which must not end with the calls that requested them.
     grants: TaskTracker,
@@ -132,6 +136,8 @@ impl Scheduler {
                 .map_err(RunError::Prepare)?,
             required: options.requires_proofs,
         };
+        let plan_key = store.plan_key(&identities.plan_key()).await;
+        let plan_key = plan_key.map_err(RunError::Prepare)?;
         let started = Instant::now();
         let mut first = join(&*store, &options.member, options.leadership).await?;
         let own = OwnConfiguration::read(
@@ -175,6 +181,7 @@ impl Scheduler {
                 lease: options.lease,
                 retention: options.retention,
                 logs_kept: options.logs_kept,
+                plans_kept: options.plans_kept,
                 input_timeout: options.input_timeout,
                 clock,
                 next_tick,
@@ -209,6 +216,7 @@ impl Scheduler {
             tokens: Tokens::default(),
             refusals: Refusals::default(),
             proofs,
+            plan_key,
             outgoing,
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
@@ -239,6 +247,7 @@ impl Scheduler {
             leadership: self.options.leadership,
             clock: Arc::clone(&self.leader.context.clock),
             proofs: self.proofs.clone(),
+            plan_key: self.plan_key.clone(),
             spans: self.leader.context.spans.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
@@ -275,6 +284,10 @@ impl Scheduler {
                 notifier: Arc::clone(notifier),
                 proofs: self.proofs.clone(),
                 shutdown: shutdown.clone(),
+            }))
+            .with(PlanServiceServer::new(PlanEndpoint {
+                store: Arc::clone(store),
+                proofs: self.proofs.clone(),
             }))
             .with(RunServiceServer::new(runs.clone()))
             .with(TaskServiceServer::new(TaskEndpoint {

@@ -27,6 +27,9 @@ settings! {
         /// `logs_kept`: space that the logs of all runs may take, from 1 MiB to 1,024 TiB; 20 GiB by default, since
         /// logs of a run take some kilobytes. Logs beyond that are removed, logs of successful runs first.
         pub logs_kept: u64 = 20 << 30 => size(&((1 << 20)..=(1 << 50))),
+        /// `plans_kept`: space that the plans of all runs may take as data, from 1 MiB to 1,024 TiB; 2 GiB by default.
+        /// Plans beyond that are removed, the oldest first.
+        pub plans_kept: u64 = 2 << 30 => size(&((1 << 20)..=(1 << 50))),
     }
 }
 

@@ -38,7 +38,7 @@ terraform_provider "fw" {
 }
 terraform_provider "dns" { }
 services { schedulers = ["10.0.0.1:8560"] listen { scheduler = "10.0.0.1:8560" gateway = "[::1]:8563" } limits { connections = 6 connections_per_client = 5 } tls { ca_cert = "a" cert = "b" key = "c" } }
-scheduler { lease_ttl = "10s" runs_kept = 7 runs_kept_for = "5m" logs_kept = "1500MiB" }
+scheduler { lease_ttl = "10s" runs_kept = 7 runs_kept_for = "5m" logs_kept = "1500MiB" plans_kept = "150MiB" }
 worker { slots = 3 working_dir = "w" }
 gateway {
   mode = "strict-follower"

@@ -100,6 +100,7 @@ fn keys_of_services_that_run_apart() {
         scheduler { runs_kept = 5 } #~ /scheduler/runs_kept 5
         scheduler { runs_kept_for = "1m" } #~ /scheduler/runs_kept_for "1m"
         scheduler { logs_kept = "1MiB" } #~ /scheduler/logs_kept "1MiB"
+        scheduler { plans_kept = "1MiB" } #~ /scheduler/plans_kept "1MiB"
         scheduler { logs_kept = "5GB" } #~ /scheduler/logs_kept "5GB"
         scheduler { logs_kept = "1024TiB" } #~ /scheduler/logs_kept "1PiB"
         scheduler { on_takeover = "changed" } #~ /scheduler/on_takeover "changed"

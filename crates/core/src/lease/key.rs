@@ -1,4 +1,4 @@
-//! The secrets of leases and of registered workers (docs/access.md#leases).
+//! The secrets of leases and of registered workers (docs/access.md#leases), and the key for fingerprints of plans.
 
 use subtle::ConstantTimeEq as _;
 
@@ -54,6 +54,36 @@ impl LeaseKey {
         let (worker, registration) = (worker.as_str().as_bytes(), registration.as_bytes());
         let parts = [&b"registration"[..], worker, registration];
         RegistrationSecret::new(*self.0.digest(parts).as_bytes())
+    }
+}
+
+/// The key for the fingerprints of plans (docs/runs.md#plans-as-data): 32 random bytes. Workers get this key with each
+/// lease. `Debug` shows only its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanKey(ClusterKey);
+
+impl PlanKey {
+    /// The key with these bytes.
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(ClusterKey::new(bytes))
+    }
+
+    /// The key with these bytes.
+    ///
+    /// # Errors
+    /// Fails unless there are 32 bytes.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, InvalidKey> {
+        ClusterKey::from_slice(bytes).map(Self)
+    }
+
+    /// Its bytes, for storage and for workers.
+    pub const fn expose(&self) -> &[u8; 32] {
+        self.0.expose()
+    }
+
+    /// The digest of a sequence of byte strings under this key, each with its length.
+    pub fn digest<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+        self.0.digest(parts)
     }
 }
 

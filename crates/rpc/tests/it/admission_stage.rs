@@ -65,6 +65,7 @@ played! {
     Bundles = "cts.bundle.v1.BundleService";
     Cluster = "cts.cluster.v1.ClusterService";
     Logs = "cts.log.v1.LogService";
+    Plans = "cts.run.v1.PlanService";
     Runs = "cts.run.v1.RunService";
     Tasks = "cts.task.v1.TaskService";
     Watch = "cts.watch.v1.WatchService";

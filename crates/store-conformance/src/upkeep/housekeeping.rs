@@ -8,7 +8,7 @@ use crate::Fixture;
 use crate::scene::{Scene, line, seconds};
 use cts_store::{
     LINE_SPACE, LINES_PRUNED_AT_ONCE, LastHousekeeping, LeaderError, Lease, LogLine, LogStream,
-    REMOVED_LOG, RemovedLogs,
+    REMOVED_LOG, Removed, SpaceWarnings,
 };
 
 async fn last<F: Fixture>(scene: &Scene<F>) -> LastHousekeeping {
@@ -20,11 +20,8 @@ async fn since<F: Fixture>(scene: &Scene<F>) -> Option<Duration> {
     last(scene).await.since
 }
 
-async fn end<F: Fixture>(scene: &Scene<F>, logs_warned: bool) {
-    let ended = scene
-        .store()
-        .end_housekeeping(scene.leader(), logs_warned)
-        .await;
+async fn end<F: Fixture>(scene: &Scene<F>, warned: SpaceWarnings) {
+    let ended = scene.store().end_housekeeping(scene.leader(), warned).await;
     ended.expect("the leader is obeyed");
 }
 
@@ -41,18 +38,26 @@ pub async fn the_last_housekeeping_is_known_whoever_leads<F: Fixture>() {
         next_leader(&scene).await;
         assert_eq!(since(&scene).await, Some(seconds(leader)));
     }
-    end(&scene, true).await;
+    let warned = SpaceWarnings {
+        logs: true,
+        plans: false,
+    };
+    end(&scene, warned).await;
     scene.advance(seconds(2));
     let expected = LastHousekeeping {
         since: Some(seconds(2)),
-        logs_warned: true,
+        warned,
     };
     assert_eq!(last(&scene).await, expected);
     scene.restart().await;
     next_leader(&scene).await;
     assert_eq!(last(&scene).await, expected);
-    end(&scene, false).await;
-    assert!(!last(&scene).await.logs_warned);
+    let warned = SpaceWarnings {
+        logs: false,
+        plans: true,
+    };
+    end(&scene, warned).await;
+    assert_eq!(last(&scene).await.warned, warned);
 }
 
 pub async fn an_earlier_leader_does_no_housekeeping<F: Fixture>() {
@@ -61,7 +66,10 @@ pub async fn an_earlier_leader_does_no_housekeeping<F: Fixture>() {
     assert_eq!(since(&scene).await, Some(Duration::ZERO));
     scene.advance(seconds(1));
     next_leader(&scene).await;
-    let ended = scene.store().end_housekeeping(earlier, true).await;
+    let ended = scene
+        .store()
+        .end_housekeeping(earlier, SpaceWarnings::default())
+        .await;
     assert!(matches!(ended, Err(LeaderError::Deposed { epoch }) if epoch == earlier));
     let seen = scene.store().last_housekeeping(earlier).await;
     assert!(matches!(seen, Err(LeaderError::Deposed { .. })));
@@ -87,7 +95,7 @@ async fn space<F: Fixture>(scene: &Scene<F>) -> u64 {
     space.expect("logs can be measured")
 }
 
-async fn remove<F: Fixture>(scene: &Scene<F>, bytes: u64) -> RemovedLogs {
+async fn remove<F: Fixture>(scene: &Scene<F>, bytes: u64) -> Removed {
     let removed = scene.store().remove_logs(bytes).await;
     removed.expect("logs can be removed")
 }
@@ -135,8 +143,8 @@ pub async fn logs_of_successful_runs_go_first_and_the_oldest_of_them<F: Fixture>
     }
     let running = logged(&scene, "c", "1").await;
     assert_eq!(space(&scene).await, 5000);
-    assert_eq!(remove(&scene, 0).await, RemovedLogs::default());
-    let removed = |runs, bytes| RemovedLogs { runs, bytes };
+    assert_eq!(remove(&scene, 0).await, Removed::default());
+    let removed = |runs, bytes| Removed { runs, bytes };
     assert_eq!(remove(&scene, 1).await, removed(1, 1000));
     assert!(is_removed(&scene, applied[0]).await);
     assert_eq!(space(&scene).await, 4000);
@@ -145,7 +153,7 @@ pub async fn logs_of_successful_runs_go_first_and_the_oldest_of_them<F: Fixture>
     assert_eq!(scene.lines(failed.run).await.len(), 2);
     assert_eq!(remove(&scene, u64::MAX).await, removed(1, 1000));
     assert!(is_removed(&scene, failed.run).await);
-    assert_eq!(remove(&scene, u64::MAX).await, RemovedLogs::default());
+    assert_eq!(remove(&scene, u64::MAX).await, Removed::default());
     assert_eq!(scene.lines(running.run).await.len(), 2, "it is running");
     assert_eq!(space(&scene).await, 1000);
     scene.append(&running, vec![line_of(500)]).await;
@@ -179,7 +187,7 @@ pub async fn a_log_longer_than_one_transaction_is_removed<F: Fixture>() {
     scene.applied(&lease).await;
     let bytes = u64::from(LINES_PRUNED_AT_ONCE) * 5 / 2 * u64::from(LINE_SPACE);
     assert_eq!(space(&scene).await, bytes);
-    assert_eq!(remove(&scene, 1).await, RemovedLogs { runs: 1, bytes });
+    assert_eq!(remove(&scene, 1).await, Removed { runs: 1, bytes });
     assert!(is_removed(&scene, lease.run).await);
     assert_eq!(space(&scene).await, 0);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use cts_core::lease::PlanKey;
 use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::state::{Keep, StateDecision, StateReport, TerraformState};
 use cts_core::{Digest, Requirement};
@@ -15,6 +16,7 @@ use crate::access_store;
 use crate::brake;
 use crate::configurations::configuration;
 use crate::details::details;
+use crate::recorded_plans::record;
 use crate::remote_runs::remote_run;
 use crate::scene::{Scene, guarded, line, member, noise, plan, spec, task};
 use crate::terraform_states::conflict;
@@ -118,8 +120,13 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     scene.advance(failed.next_due.expect("there is another attempt"));
     scene.fail_thrice(scene.lease().await).await;
 
-    // Applied more than once, and skipped.
-    scene.apply("a·b", &"long ".repeat(64 * 1024 / 5)).await;
+    // Applied more than once, one of them with a plan, and skipped.
+    let lease = scene.leased("a·b", &"long ".repeat(64 * 1024 / 5)).await;
+    let recorded = record(&scene, &lease, &noise(200_000)).await;
+    recorded.expect("a live lease can record");
+    scene.applied(&lease).await;
+    let (store, key) = (scene.store(), PlanKey::new([3; 32]));
+    store.plan_key(&key).await.expect("a key can be stored");
     scene.apply("a·b", "2").await;
     scene.enqueue("a·b", "2").await;
     for _ in 0..7 {

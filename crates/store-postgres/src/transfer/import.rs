@@ -54,6 +54,9 @@ const RULES: [&str; 9] = [
     "ANALYZE tasks, inputs, runs, events, log_lines",
 ];
 
+/// Removes the key of a database without plans: fingerprints of the source keep their meaning.
+const NO_FINGERPRINTS: &str = "-- import: the key of the source counts\nDELETE FROM plan_key";
+
 /// One transaction that fills a database. Without a commit it has no effect. Other writers wait until it ends.
 #[derive(Debug)]
 pub struct PostgresImport {
@@ -88,6 +91,7 @@ impl PostgresImport {
         mut progress: impl FnMut(&'static str, u64) + Send,
     ) -> Result<Counts, StoreError> {
         let mut counts = Counts::new();
+        self.execute(NO_FINGERPRINTS).await?;
         for table in TABLES {
             let mut rows = 0;
             let mut pages = source.pages(table);

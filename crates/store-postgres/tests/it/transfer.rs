@@ -5,10 +5,10 @@ mod rules;
 
 use std::collections::BTreeSet;
 
-use cts_core::lease::LeaseKey;
+use cts_core::lease::{LeaseKey, PlanKey};
 use cts_core::runs::{RunKinds, RunStatus};
 use cts_core::{Digest, RunId};
-use cts_store::{Claim, Event, HeldLeases as _, Store as _, StoreError};
+use cts_store::{Claim, Event, HeldLeases as _, PlanStore as _, Store as _, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{claim, task};
 use cts_store_postgres::{NotEmpty, PostgresImport, check_empty, export};
@@ -22,7 +22,7 @@ use crate::fixture::{execute, migrated, number, settings};
 use crate::outage::applied;
 
 /// The tables whose rows `cts migrate` counts, in its order.
-const COUNTED: [&str; 13] = [
+const COUNTED: [&str; 15] = [
     "tasks",
     "deleted_tasks",
     "configuration_in_force",
@@ -33,6 +33,8 @@ const COUNTED: [&str; 13] = [
     "events",
     "tick_events",
     "log_lines",
+    "plans",
+    "plan_key",
     "bundles",
     "access_tokens",
     "audit_records",
@@ -127,9 +129,15 @@ async fn the_moved_store_answers_as_the_file_did() {
     let stored = scene.store().lease_key(&LeaseKey::new([7; 32])).await;
     stored.unwrap();
     let url = migrated().await;
-    let before = moved(&mut open(scene.fixture()).await, &url).await;
     let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
+    let own = PlanKey::new([9; 32]);
+    assert_eq!(store.plan_key(&own).await.unwrap(), own);
+    let before = moved(&mut open(scene.fixture()).await, &url).await;
     let file = scene.store();
+    // The fingerprints of plans keep their meaning.
+    let key = store.plan_key(&own).await.unwrap();
+    assert_eq!(key, file.plan_key(&own).await.unwrap());
+    assert_ne!(key, own);
     // Without leases that could have secrets, a cluster makes a key of its own.
     let [was, new] = [7, 8].map(|byte| LeaseKey::new([byte; 32]));
     assert_eq!(file.lease_key(&new).await.unwrap(), was);
@@ -152,6 +160,9 @@ async fn the_moved_store_answers_as_the_file_did() {
             let (is, was) = tokio::try_join!(store.attempts(run), file.attempts(run)).unwrap();
             assert_eq!(is, was);
         }
+        let (is, was) =
+            tokio::try_join!(store.recorded_plan(run), file.recorded_plan(run)).unwrap();
+        assert_eq!(is, was);
         let page = store.read_log(run, 0, 100).await.unwrap().unwrap();
         let page_before = file.read_log(run, 0, 100).await.unwrap().unwrap();
         assert_eq!(page.lines, page_before.lines);

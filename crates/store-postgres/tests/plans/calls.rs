@@ -11,9 +11,9 @@ use cts_core::{
 use cts_store::FactStore as _;
 use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
-    HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
-    RemoteRunStore as _, Retention, RunFilter, SettingsChange, SettingsStore as _, Store as _,
-    TaskChange, WorkerStore as _,
+    HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, PlanStore as _,
+    Refused, RefusedCode, RemoteRunStore as _, Retention, RunFilter, SettingsChange,
+    SettingsStore as _, Store as _, TaskChange, WorkerStore as _,
 };
 use cts_store_conformance::{
     claim, completion_of, enqueue_request, member, spec, task, worker_record,
@@ -116,6 +116,8 @@ impl Calls {
         self.store.prune(retention).await.unwrap();
         let space = self.store.log_space().await.unwrap();
         self.store.remove_logs(space.div_ceil(100)).await.unwrap();
+        let space = self.store.plan_space().await.unwrap();
+        self.store.remove_plans(space.div_ceil(100)).await.unwrap();
     }
 
     /// The calls that change runs or tasks, each with some of these tasks.
@@ -198,6 +200,9 @@ impl Calls {
                 .renew(lease.run, holder.0, holder.1, LIFE, None)
                 .await
                 .unwrap();
+            let recorded = store.record_plan(lease.run, holder.0, holder.1, b"a plan");
+            recorded.await.unwrap();
+            assert!(store.recorded_plan(lease.run).await.unwrap().is_some());
             store
                 .append_log(lease.run, holder.0, holder.1, lines(10))
                 .await

@@ -10,6 +10,7 @@ pub mod events;
 pub mod failed_starts;
 pub mod inputs;
 pub mod logs;
+pub mod plans;
 pub mod queue;
 pub mod remote_runs;
 pub(crate) mod repeat;

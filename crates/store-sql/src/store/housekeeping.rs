@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 use cts_core::{LeaderEpoch, RunId};
 use cts_store::{
-    Housekeeping, LINES_PRUNED_AT_ONCE, LastHousekeeping, LeaderError, PRUNED_AT_ONCE, RemovedLogs,
-    Retention, StoreError,
+    Housekeeping, LINES_PRUNED_AT_ONCE, LastHousekeeping, LeaderError, PRUNED_AT_ONCE, Removed,
+    Retention, SpaceWarnings, StoreError,
 };
 
 use super::{SqlStore, step, transaction};
 use crate::database::Database;
 use crate::prune::{EndedRun, FOUND_AT_ONCE};
-use crate::{bundles, housekeeping, log_space, logs, prune};
+use crate::{bundles, housekeeping, log_space, logs, plans, prune};
 
 #[async_trait]
 impl<D: Database> Housekeeping for SqlStore<D> {
@@ -24,9 +24,9 @@ impl<D: Database> Housekeeping for SqlStore<D> {
     async fn end_housekeeping(
         &self,
         leader: LeaderEpoch,
-        logs_warned: bool,
+        warned: SpaceWarnings,
     ) -> Result<(), LeaderError> {
-        transaction!(self, Process, Short, leader, c => housekeeping::end(c, logs_warned))
+        transaction!(self, Process, Short, leader, c => housekeeping::end(c, warned))
     }
 
     async fn log_space(&self) -> Result<u64, StoreError> {
@@ -43,8 +43,8 @@ impl<D: Database> Housekeeping for SqlStore<D> {
         Ok(space)
     }
 
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
-        let mut removed = RemovedLogs::default();
+    async fn remove_logs(&self, bytes: u64) -> Result<Removed, StoreError> {
+        let mut removed = Removed::default();
         for succeeded in [true, false] {
             let mut after = Some(EndedRun::FIRST);
             while let Some(from) = after
@@ -108,6 +108,8 @@ impl<D: Database> SqlStore<D> {
                     break;
                 }
             }
+            let surplus = step!(self, Read, c => plans::surplus(c, &names));
+            self.delete_plans(&surplus).await?;
             names = step!(self, Read, c => prune::next_names(c, &last));
         }
         let mut after = Some(EndedRun::FIRST);

@@ -23,16 +23,25 @@ pub struct LastHousekeeping {
     /// Time since the last housekeeping; `None` if the store's time was set back since. In a new store, the time
     /// since the first call.
     pub since: Option<Duration>,
-    /// Whether a warning was logged that logs are near their limit, so that the warning is not repeated.
-    pub logs_warned: bool,
+    /// Warnings that were logged, so that they are not repeated.
+    pub warned: SpaceWarnings,
 }
 
-/// Logs that were removed.
+/// Whether a warning was logged about a space that is near its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RemovedLogs {
-    /// Number of runs that lost their log.
+pub struct SpaceWarnings {
+    /// About the logs of runs.
+    pub logs: bool,
+    /// About the plans of runs.
+    pub plans: bool,
+}
+
+/// Logs or plans that were removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Removed {
+    /// Number of runs that lost their log or plan.
     pub runs: u64,
-    /// Space of the removed logs.
+    /// Space of the removed logs or plans.
     pub bytes: u64,
 }
 
@@ -47,7 +56,7 @@ pub trait Housekeeping {
     async fn end_housekeeping(
         &self,
         leader: LeaderEpoch,
-        logs_warned: bool,
+        warned: SpaceWarnings,
     ) -> Result<(), LeaderError>;
 
     /// Space of the logs of ended and running runs: the bytes of their lines, and [`LINE_SPACE`] for each line. Every
@@ -60,5 +69,5 @@ pub trait Housekeeping {
     /// Each log keeps one line, [`REMOVED_LOG`]; the run and its event stay. Logs of queued and running runs stay.
     /// Only logs count that [`Housekeeping::log_space`] has measured. Done in small transactions; the next call
     /// completes an interrupted removal.
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
+    async fn remove_logs(&self, bytes: u64) -> Result<Removed, StoreError>;
 }

@@ -179,6 +179,7 @@ pub(crate) fn scheduler(
         age: config.scheduler.runs_kept_for,
     };
     options.logs_kept = config.scheduler.logs_kept;
+    options.plans_kept = config.scheduler.plans_kept;
     options.sharing = sharing;
     options.mode = mode;
     if mode == cts_scheduler::Mode::OnRequest {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::callers::{AuditAction, TaskPatterns};
+use cts_core::lease::PlanKey;
 use cts_core::runs::RunStatus;
 use cts_core::{Clock, RunId, TraceContext};
 use cts_proto::run::v1 as proto;
@@ -60,6 +61,8 @@ pub(crate) struct RunEndpoint {
     pub(crate) leadership: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) proofs: LeaseProofs,
+    /// Goes to workers with each lease.
+    pub(crate) plan_key: PlanKey,
     pub(crate) registrations: Registrations,
     pub(crate) spans: RunSpans,
     pub(crate) shutdown: CancellationToken,
@@ -155,7 +158,7 @@ impl RunService for RunEndpoint {
         let lease = granted.map(|granted| proto::Lease {
             traceparent: self.traceparent(&granted.lease),
             secret: self.proofs.secret(&granted.lease),
-            plan_key: Vec::new(),
+            plan_key: self.plan_key.expose().to_vec(),
             run_id: granted.lease.run.to_string(),
             task_name: granted.lease.task.into(),
             epoch: granted.lease.epoch.get(),

@@ -9,10 +9,11 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use cts_core::{Chain, LeaderEpoch, LogSpace, housekeeping_wait};
-use cts_store::{LeaderError, StoreError};
+use cts_store::{LeaderError, SpaceWarnings, StoreError};
 use tokio::time::{Instant, sleep};
 
 use super::Leader;
+use crate::metrics::Space;
 use crate::term::Term;
 
 /// Time between two rounds that prune old runs and note which bundles are used; a quarter of the runs'
@@ -57,16 +58,18 @@ impl Leader {
             return Ok(wait);
         }
         let forgotten = self.forget_runs().await;
-        // Logs are limited also while runs cannot be forgotten.
-        let logs_warned = self.limit_logs(last.logs_warned).await;
+        // Logs and plans are limited also while runs cannot be forgotten.
+        let logs = self.limit(Space::Logs, last.warned.logs).await;
+        let plans = self.limit(Space::Plans, last.warned.plans).await;
         let forgotten = forgotten?;
         if forgotten > 0 {
             tracing::info!(runs = forgotten, "old runs forgotten");
         }
-        self.context
-            .store
-            .end_housekeeping(leader, logs_warned?)
-            .await?;
+        let warned = SpaceWarnings {
+            logs: logs?,
+            plans: plans?,
+        };
+        self.context.store.end_housekeeping(leader, warned).await?;
         Ok(every)
     }
 
@@ -80,33 +83,59 @@ impl Leader {
         self.context.store.prune(self.context.retention).await
     }
 
-    /// Returns whether the warning was logged since the logs were far from their limit.
-    async fn limit_logs(&self, warned: bool) -> Result<bool, StoreError> {
-        let (used, limit) = (
-            self.context.store.log_space().await?,
-            self.context.logs_kept,
-        );
-        self.context.metrics.measured_logs(used, limit);
-        let space = LogSpace::judge(used, limit, warned);
-        if space.warn {
-            tracing::warn!(
-                used_bytes = used,
-                limit_bytes = limit,
-                "the logs of runs take most of the space that `scheduler.logs_kept` allows; beyond it the oldest logs of successful runs are removed"
-            );
+    /// Removes what takes more space than is allowed. Returns whether the warning was logged since the space was far
+    /// from its limit.
+    async fn limit(&self, space: Space, warned: bool) -> Result<bool, StoreError> {
+        let (context, store) = (&self.context, &self.context.store);
+        let (used, limit) = match space {
+            Space::Logs => (store.log_space().await?, context.logs_kept),
+            Space::Plans => (store.plan_space().await?, context.plans_kept),
+        };
+        context.metrics.measured(space, used, limit);
+        let judged = LogSpace::judge(used, limit, warned);
+        if judged.warn {
+            tracing::warn!(used_bytes = used, limit_bytes = limit, "{}", near(space));
         }
-        if space.surplus > 0 {
-            let removed = self.context.store.remove_logs(space.surplus).await?;
+        if judged.surplus > 0 {
+            let removed = match space {
+                Space::Logs => store.remove_logs(judged.surplus).await?,
+                Space::Plans => store.remove_plans(judged.surplus).await?,
+            };
             let left = used.saturating_sub(removed.bytes);
-            self.context.metrics.measured_logs(left, limit);
+            context.metrics.measured(space, left, limit);
             tracing::info!(
                 runs = removed.runs,
                 bytes = removed.bytes,
                 used_bytes = left,
                 limit_bytes = limit,
-                "logs of runs removed, because all logs took more space than `scheduler.logs_kept` allows"
+                "{}",
+                beyond(space)
             );
         }
-        Ok(space.warned)
+        Ok(judged.warned)
+    }
+}
+
+/// The warning about a space near its limit.
+const fn near(space: Space) -> &'static str {
+    match space {
+        Space::Logs => {
+            "the logs of runs take most of the space that `scheduler.logs_kept` allows; beyond it the oldest logs of successful runs are removed"
+        }
+        Space::Plans => {
+            "the plans of runs take most of the space that `scheduler.plans_kept` allows; beyond it the oldest plans are removed"
+        }
+    }
+}
+
+/// The report about a removal.
+const fn beyond(space: Space) -> &'static str {
+    match space {
+        Space::Logs => {
+            "logs of runs removed, because all logs took more space than `scheduler.logs_kept` allows"
+        }
+        Space::Plans => {
+            "plans of runs removed, because all plans took more space than `scheduler.plans_kept` allows"
+        }
     }
 }

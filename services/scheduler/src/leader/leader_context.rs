@@ -35,6 +35,7 @@ pub(crate) struct LeaderContext {
     pub(crate) lease: Duration,
     pub(crate) retention: Retention,
     pub(crate) logs_kept: u64,
+    pub(crate) plans_kept: u64,
     /// How long requests wait for a complete input.
     pub(crate) input_timeout: Duration,
     pub(crate) clock: Arc<dyn Clock>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::brake::NotedFleet;
 use cts_core::callers::AuditRecord;
-use cts_core::lease::LeaseKey;
+use cts_core::lease::{LeaseKey, PlanKey};
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
@@ -22,10 +22,10 @@ use cts_store::{
     Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest,
     Enqueued, ExpiredLeases, FactStore, FirstApply, Heartbeat, HeldLeases, Hint, HintStream,
     Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
-    Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions,
-    QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued, Restoration,
-    RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SeenBrake, SettingsChange,
-    SettingsStore, Settlement, ShownRun, Store, StoreError, StoredBrake, StoredRecord, StoredTask,
+    Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions, PlanStore,
+    QueueDepth, Refused, Registered, RemoteRunStore, Removed, Requeued, Restoration, RestoredStore,
+    Retention, RunFilter, RunRecord, RunRequest, SeenBrake, SettingsChange, SettingsStore,
+    Settlement, ShownRun, SpaceWarnings, Store, StoreError, StoredBrake, StoredRecord, StoredTask,
     StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun,
     Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
@@ -192,9 +192,18 @@ faulty! {
 faulty! {
     Housekeeping:
     fn last_housekeeping(&self, leader: LeaderEpoch) -> Result<LastHousekeeping, LeaderError>;
-    fn end_housekeeping(&self, leader: LeaderEpoch, logs_warned: bool) -> Result<(), LeaderError>;
+    fn end_housekeeping(&self, leader: LeaderEpoch, warned: SpaceWarnings) -> Result<(), LeaderError>;
     fn log_space(&self) -> Result<u64, StoreError>;
-    fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
+    fn remove_logs(&self, bytes: u64) -> Result<Removed, StoreError>;
+}
+
+faulty! {
+    PlanStore:
+    fn plan_key(&self, proposed: &PlanKey) -> Result<PlanKey, StoreError>;
+    fn record_plan(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, content: &[u8]) -> Result<(), LeaseError>;
+    fn recorded_plan(&self, run: RunId) -> Result<Option<Vec<u8>>, StoreError>;
+    fn plan_space(&self) -> Result<u64, StoreError>;
+    fn remove_plans(&self, bytes: u64) -> Result<Removed, StoreError>;
 }
 
 faulty! {

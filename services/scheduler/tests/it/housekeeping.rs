@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cts_core::{LeaseEpoch, WorkerId};
 use cts_scheduler::Options;
-use cts_store::{LogLine, LogStream, REMOVED_LOG, Retention, Store as _};
+use cts_store::{LogLine, LogStream, PlanStore as _, REMOVED_LOG, Retention, Store as _};
 use cts_testkit::eventually;
 use tokio::time::{Instant, sleep};
 
@@ -77,6 +77,32 @@ async fn logs_beyond_their_limit_are_removed_also_while_runs_cannot_be_forgotten
             Ok(())
         } else {
             Err("housekeeping does not end")
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn plans_beyond_their_limit_are_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let options = Options {
+        retention: RETENTION,
+        plans_kept: 1000,
+        ..Options::alone(vec![task("a")], member())
+    };
+    let setup = Setup::over(Arc::clone(&store), options).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    let run = lease.run_id.parse().unwrap();
+    let (holder, epoch) = (WorkerId::new(WORKER), LeaseEpoch::new(lease.epoch));
+    let recorded = store.record_plan(run, &holder, epoch, &[7; 1001]);
+    recorded.await.unwrap();
+    setup.applied(&lease).await;
+    eventually(DEADLINE, async || {
+        match store.recorded_plan(run).await.unwrap() {
+            None => Ok(()),
+            Some(plan) => Err(plan.len()),
         }
     })
     .await;

@@ -14,6 +14,7 @@ use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as run;
+use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
@@ -47,6 +48,7 @@ pub(crate) struct Setup {
     pub(crate) runs: RunServiceClient<Channel>,
     pub(crate) tasks: TaskServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
+    pub(crate) plans: PlanServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) cluster: ClusterServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
@@ -160,6 +162,7 @@ impl Setup {
             runs,
             tasks: TaskServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
+            plans: PlanServiceClient::new(channel.clone()),
             bundles: BundleServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
             workers: WorkerServiceClient::new(channel.clone()),

@@ -3,6 +3,7 @@
 mod drains;
 mod lease_proofs;
 mod leases;
+mod plans;
 mod registrations;
 mod remote_runs;
 mod settings;

@@ -59,6 +59,7 @@ fn limits_and_words_are_checked() {
         scheduler { logs_kept = "1023KiB" } #~ `scheduler.logs_kept` must be between 1MiB and 1PiB, not 1023KiB
         scheduler { logs_kept = "20" } #~ must be a size such as "512MiB" or "20GiB", not "20"
         scheduler { logs_kept = 20 } #~ must be a size such as "512MiB" or "20GiB", not a number
+        scheduler { plans_kept = "1023KiB" } #~ `scheduler.plans_kept` must be between 1MiB and 1PiB, not 1023KiB
         scheduler { runs_kept_for = "59s" } #~ `scheduler.runs_kept_for` must be between 1m and 87600h, not 59s
         scheduler { lease_ttl = "2.9s" } #~ `scheduler.lease_ttl` must be between 3s and 10m, not 2.9s
         scheduler { lease_ttl = "601s" } #~ must be between 3s and 10m, not 601s

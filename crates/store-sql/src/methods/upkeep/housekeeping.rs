@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use cts_core::{LostLease, RunId};
 use cts_store::fields::Fields;
-use cts_store::{DRAFTS_KEPT, LOST_LEASES_SHOWN, LastHousekeeping, StoreError, decode};
+use cts_store::{
+    DRAFTS_KEPT, LOST_LEASES_SHOWN, LastHousekeeping, SpaceWarnings, StoreError, decode,
+};
 
 use crate::{Connection, sql};
 
@@ -19,26 +21,30 @@ pub async fn last(c: &mut dyn Connection) -> Result<LastHousekeeping, StoreError
     begun.execute(c).await?;
     let last = sql(
         OPERATION,
-        "-- last_housekeeping\nSELECT {now} - done_at AS since, logs_warned FROM housekeeping",
+        "-- last_housekeeping\nSELECT {now} - done_at AS since, logs_warned, plans_warned FROM housekeeping",
     );
     last.one(c, |row| {
         let row = Fields::new(row, OPERATION, "housekeeping");
         let since = row.integer("since")?;
         Ok(LastHousekeeping {
             since: u64::try_from(since).ok().map(Duration::from_micros),
-            logs_warned: row.flag("logs_warned")?,
+            warned: SpaceWarnings {
+                logs: row.flag("logs_warned")?,
+                plans: row.flag("plans_warned")?,
+            },
         })
     })
     .await
 }
 
 /// Notes the end of housekeeping.
-pub async fn end(c: &mut dyn Connection, logs_warned: bool) -> Result<(), StoreError> {
+pub async fn end(c: &mut dyn Connection, warned: SpaceWarnings) -> Result<(), StoreError> {
     let ended = sql(
         OPERATION,
-        "-- end_housekeeping\nUPDATE housekeeping SET done_at = {now}, logs_warned = $1",
+        "-- end_housekeeping\nUPDATE housekeeping SET done_at = {now}, logs_warned = $1, plans_warned = $2",
     );
-    ended.bind(logs_warned).execute(c).await?;
+    let ended = ended.bind(warned.logs).bind(warned.plans);
+    ended.execute(c).await?;
     Ok(())
 }
 

@@ -85,6 +85,12 @@ async fn refused(setup: &Setup, lease: &run::Lease, proof: &run::LeaseProof) -> 
         .map(|content| content.hash.clone())
         .collect();
     make!(runs.get_input_contents(run::GetInputContentsRequest { hashes }));
+    make!(plans.record_plan(run::RecordPlanRequest {
+        run_id: run_id.clone(),
+        epoch,
+        worker_id: worker_id.clone(),
+        content: Vec::new(),
+    }));
     let batch = AppendLogRequest {
         run_id: run_id.clone(),
         epoch,
@@ -101,7 +107,7 @@ fn is_refused<T>(answer: Result<Response<T>, Status>) -> bool {
     answer.is_err_and(|status| status.code() == Code::PermissionDenied)
 }
 
-const CALLS: usize = 12;
+const CALLS: usize = 13;
 
 #[tokio::test]
 async fn a_proof_is_that_of_the_run_that_is_called_for() {

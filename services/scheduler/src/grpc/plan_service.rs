@@ -1,0 +1,144 @@
+//! `cts.run.v1.PlanService`: plans of runs as data.
+
+mod content;
+
+use std::mem::take;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::plan_service_server::PlanService;
+use cts_proto::run::v1::planned_value::Value;
+use cts_proto::run::v1::{PlanData, PlannedValue};
+use cts_rpc::{chunks, convert};
+use cts_store::Store;
+use futures::Stream;
+use prost::Message;
+use tonic::{Request, Response, Status};
+
+use self::content::decode;
+use crate::grpc::lease_proofs::{Held, LeaseProofs};
+use crate::status::OrStatus as _;
+
+#[derive(Debug)]
+pub(crate) struct PlanEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) proofs: LeaseProofs,
+}
+
+type Parts = Pin<Box<dyn Stream<Item = Result<proto::GetPlanResponse, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl PlanService for PlanEndpoint {
+    type GetPlanStream = Parts;
+
+    async fn record_plan(
+        &self,
+        request: Request<proto::RecordPlanRequest>,
+    ) -> Result<Response<proto::RecordPlanResponse>, Status> {
+        let (metadata, _, request) = request.into_parts();
+        let Held { run, holder, epoch } =
+            self.proofs
+                .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
+        decode(&request.content).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let recorded = self
+            .store
+            .record_plan(run, &holder, epoch, &request.content);
+        recorded.await.or_status()?;
+        Ok(Response::new(proto::RecordPlanResponse {}))
+    }
+
+    async fn get_plan(
+        &self,
+        request: Request<proto::GetPlanRequest>,
+    ) -> Result<Response<Self::GetPlanStream>, Status> {
+        let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let content = self.store.recorded_plan(run).await.or_status()?;
+        let content = content.ok_or_else(|| {
+            Status::not_found(format!("run {run} does not exist or has no plan as data"))
+        })?;
+        let mut plan = decode(&content).map_err(|error| {
+            tracing::error!(run.id = %run, %error, "a stored plan cannot be read");
+            Status::data_loss("the stored plan cannot be read")
+        })?;
+        for value in values(&mut plan) {
+            value.hash.clear();
+            if request.without_values && matches!(value.value, Some(Value::Json(_))) {
+                value.value = Some(Value::Hidden(true));
+            }
+        }
+        let parts = parts(plan).map(|part| Ok(proto::GetPlanResponse { part: Some(part) }));
+        Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+    }
+}
+
+/// The values of all attributes and outputs.
+fn values(plan: &mut PlanData) -> impl Iterator<Item = &mut PlannedValue> {
+    let attributes = plan.changes.iter_mut().flat_map(|it| &mut it.attributes);
+    let attributes = attributes.flat_map(|it| [&mut it.before, &mut it.after]);
+    let outputs = plan.outputs.iter_mut();
+    let outputs = outputs.flat_map(|it| [&mut it.before, &mut it.after]);
+    attributes.chain(outputs).flatten()
+}
+
+/// A plan in messages of bounded size, which are merged in their order.
+fn parts(mut plan: PlanData) -> impl Iterator<Item = PlanData> + Send {
+    let changes = cut(take(&mut plan.changes), |changes| PlanData {
+        changes,
+        ..PlanData::default()
+    });
+    let outputs = cut(take(&mut plan.outputs), |outputs| PlanData {
+        outputs,
+        ..PlanData::default()
+    });
+    let invocations = cut(take(&mut plan.invocations), |invocations| PlanData {
+        invocations,
+        ..PlanData::default()
+    });
+    let deferred = cut(take(&mut plan.deferred), |deferred| PlanData {
+        deferred,
+        ..PlanData::default()
+    });
+    let lists = changes.chain(outputs).chain(invocations).chain(deferred);
+    std::iter::once(plan).chain(lists)
+}
+
+fn cut<T: Message>(
+    list: Vec<T>,
+    part: impl Fn(Vec<T>) -> PlanData,
+) -> impl Iterator<Item = PlanData> {
+    chunks(list, T::encoded_len).map(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use cts_proto::run::v1::{PlannedChange, PlannedInvocation};
+
+    use super::*;
+
+    #[test]
+    fn parts_of_a_large_plan_are_small_and_merge_into_it() {
+        let change = |address: String| PlannedChange {
+            address,
+            ..PlannedChange::default()
+        };
+        let plan = PlanData {
+            effect: "ab".into(),
+            unclear: vec!["why".into()],
+            changes: (0..9)
+                .map(|it| change(format!("{it}").repeat(400_000)))
+                .collect(),
+            invocations: vec![PlannedInvocation::default()],
+            ..PlanData::default()
+        };
+        let mut merged = PlanData::default();
+        let mut number = 0;
+        for part in parts(plan.clone()) {
+            assert!(part.encoded_len() < 2 * cts_rpc::CHUNK_BYTES);
+            merged.merge(part.encode_to_vec().as_slice()).unwrap();
+            number += 1;
+        }
+        assert_eq!((merged, number), (plan, 7));
+    }
+}
