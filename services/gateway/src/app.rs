@@ -88,7 +88,7 @@ struct App {
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Router {
     let tasks = TaskClient::new(deps.tasks.clone(), options.limits.answer_bytes);
-    let runs = RunClient::new(deps.runs, deps.logs);
+    let runs = RunClient::new(deps.runs, deps.logs, deps.plans);
     let readable = if access.is_required() {
         ReadableBy::Origins(options.browsers.origins.clone().into())
     } else {
@@ -267,6 +267,7 @@ impl App {
                 let body = self.received(request, body, BodyLimit::Small).await;
                 runs::cancel(&self.runs, &run, body, request).await
             }
+            Route::RunPlan(run) => runs::plan(&self.runs, &run, request).await,
             Route::RunLog(run) => {
                 runs::require_visible(&self.runs, &run, request).await?;
                 streams::log::log(&self.runs, &run, self.stream(request)?, request).await

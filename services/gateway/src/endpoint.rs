@@ -125,6 +125,12 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             ByHandler,
             calls::CANCEL_RUN,
         ),
+        Route::RunPlan(_) => (
+            EveryReplica,
+            "/v1/runs/{id}/plan",
+            ByHandler,
+            calls::GET_PLAN,
+        ),
         Route::RunLog(_) => (
             EveryReplica,
             "/v1/runs/{id}/log",

@@ -61,6 +61,8 @@ pub(crate) enum Route {
     Run(String),
     /// Cancel the run of this id.
     CancelRun(String),
+    /// The plan of the run of this id, as data.
+    RunPlan(String),
     /// Output of Terraform in the run of this id.
     RunLog(String),
     /// Changes of runs as they happen.
@@ -185,6 +187,7 @@ fn only_asked_for(path: &str) -> Option<Route> {
             match (segments.next(), segments.next()) {
                 (None, _) => Route::Run(decoded(id)),
                 (Some("log"), None) => Route::RunLog(decoded(id)),
+                (Some("plan"), None) => Route::RunPlan(decoded(id)),
                 _ => return None,
             }
         }

@@ -50,6 +50,8 @@ codes! {
     TaskBusy = "task-busy",
     /// The run does not exist.
     RunUnknown = "run-unknown",
+    /// The run has no plan as data.
+    PlanUnknown = "plan-unknown",
     /// The worker does not exist.
     WorkerUnknown = "worker-unknown",
     /// The state of the run does not allow the request.
@@ -66,6 +68,8 @@ codes! {
     TooManyRequests = "too-many-requests",
     /// No scheduler can be reached.
     NoScheduler = "no-scheduler",
+    /// The scheduler is of an earlier version, without this part of the API.
+    SchedulerOutdated = "scheduler-outdated",
     /// The scheduler cannot do its work.
     NotHealthy = "not-healthy",
     /// The answer is too large.

@@ -2,7 +2,7 @@
 //! id of the request.
 
 use cts_proto::cluster::v1::Brake;
-use cts_proto::run::v1::Run;
+use cts_proto::run::v1::{PlanData, Run};
 use cts_proto::task::v1::{CurrentState, Explanation, Hold, NamedState};
 use serde::Serialize;
 
@@ -28,6 +28,13 @@ pub(crate) struct IdLast<T> {
 pub(crate) struct RunAnswer {
     pub(crate) request_id: RequestId,
     pub(crate) run: Run,
+}
+
+/// A plan as data (docs/rest.md#plans-as-data).
+#[derive(Debug, Serialize)]
+pub(crate) struct PlanAnswer {
+    pub(crate) request_id: RequestId,
+    pub(crate) plan: PlanData,
 }
 
 /// Why a task ran, or why it does not.

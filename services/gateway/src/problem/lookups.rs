@@ -29,6 +29,17 @@ impl From<&CallError> for Problem {
                 ErrorCode::RunUnknown,
                 format!("a run with id '{run}' does not exist"),
             ),
+            CallError::NoPlan(run) => unknown(
+                ErrorCode::PlanUnknown,
+                format!(
+                    "the run with id '{run}' has no plan as data: its plan changes nothing, is not made yet or is no longer kept, or its worker or its driver makes none"
+                ),
+            ),
+            CallError::TooOld(part) => Self::new(
+                ErrorCode::SchedulerOutdated,
+                StatusCode::NOT_IMPLEMENTED,
+                format!("the scheduler is of an earlier version, which does not have {part}"),
+            ),
             CallError::NoSuchWorker(worker) => unknown(
                 ErrorCode::WorkerUnknown,
                 format!("a worker with id '{worker}' does not exist"),

@@ -6,7 +6,7 @@ use cts_proto::run::v1::{ListRunsResponse, Run, RunStatus};
 use http::StatusCode;
 
 use crate::api_request::ApiRequest;
-use crate::model::{ExplanationAnswer, RunAnswer};
+use crate::model::{ExplanationAnswer, PlanAnswer, RunAnswer};
 use crate::problem::Problem;
 use crate::request::cancel_body;
 use crate::request::parameters::{self, RunIncludes, RunsQuery};
@@ -99,6 +99,20 @@ pub(crate) async fn run(
     let answer = RunAnswer {
         request_id: request.id,
         run: visible(questions, run, includes, request).await?,
+    };
+    Ok(request.answer(StatusCode::OK, &answer))
+}
+
+/// The plan of the run `run`, as data.
+pub(crate) async fn plan(
+    questions: &RunClient,
+    run: &str,
+    request: &ApiRequest,
+) -> Result<Response, Problem> {
+    visible(questions, run, RunIncludes::default(), request).await?;
+    let answer = PlanAnswer {
+        request_id: request.id,
+        plan: questions.plan(run).await?,
     };
     Ok(request.answer(StatusCode::OK, &answer))
 }

@@ -27,6 +27,12 @@ pub(crate) enum CallError {
     /// The scheduler has no run of that id.
     #[error("there is no run of that id")]
     NoSuchRun(String),
+    /// The scheduler has no plan of that run.
+    #[error("there is no plan of that run")]
+    NoPlan(String),
+    /// The scheduler is of a version without this part of the API.
+    #[error("the scheduler does not have {0}")]
+    TooOld(&'static str),
     /// The scheduler has no worker of that id.
     #[error("there is no worker of that id")]
     NoSuchWorker(String),
@@ -74,6 +80,8 @@ impl CallError {
             Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
             Self::NoSuchTask(_)
             | Self::NoSuchRun(_)
+            | Self::NoPlan(_)
+            | Self::TooOld(_)
             | Self::NoSuchWorker(_)
             | Self::NoSuchPage
             | Self::Refused(_)

@@ -4,6 +4,7 @@ use cts_core::callers::TaskPatterns;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_rpc::convert::status_to_wire;
 use tokio::time::timeout;
@@ -14,16 +15,21 @@ use super::call::{CALL_LIMIT, CallError, ask, patterns, present};
 use super::on_behalf::OnBehalf;
 use crate::request::parameters::{RunIncludes, RunsQuery};
 
-/// Calls the run service and the log service; cheap to clone.
+/// Calls the services of runs, of their logs and of their plans; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct RunClient {
     runs: RunServiceClient<Channel>,
     logs: LogServiceClient<Channel>,
+    plans: PlanServiceClient<Channel>,
 }
 
 impl RunClient {
-    pub(crate) fn new(runs: RunServiceClient<Channel>, logs: LogServiceClient<Channel>) -> Self {
-        Self { runs, logs }
+    pub(crate) fn new(
+        runs: RunServiceClient<Channel>,
+        logs: LogServiceClient<Channel>,
+        plans: PlanServiceClient<Channel>,
+    ) -> Self {
+        Self { runs, logs, plans }
     }
 
     /// How much work waits.
@@ -74,6 +80,34 @@ impl RunClient {
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
         present(one(answer, id)?.into_inner().run, "GetRunResponse.run")
+    }
+
+    /// The plan of one run as data.
+    pub(crate) async fn plan(&self, id: &str) -> Result<proto::PlanData, CallError> {
+        let request = proto::GetPlanRequest {
+            run_id: id.to_owned(),
+            without_values: false,
+        };
+        let call = || {
+            let (mut plans, request) = (self.plans.clone(), request.clone());
+            async move {
+                let mut parts = plans.get_plan(request).await?.into_inner();
+                let mut plan = first_part(parts.message().await?);
+                while let Some(answer) = parts.message().await? {
+                    add(&mut plan, answer.part.unwrap_or_default());
+                }
+                Ok(plan)
+            }
+        };
+        match ask(CALL_LIMIT, call).await {
+            Err(CallError::Call(status)) if status.code() == Code::NotFound => {
+                Err(CallError::NoPlan(id.to_owned()))
+            }
+            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
+                Err(CallError::TooOld("plans as data"))
+            }
+            answer => answer,
+        }
     }
 
     /// Cancels a run, and returns the run after that. Sent once: a lost call may have arrived, and a second call would
@@ -130,6 +164,19 @@ impl RunClient {
         let answer = ask(CALL_LIMIT, call!(self.logs.read_log(request))).await;
         Ok(one(answer, id)?.into_inner())
     }
+}
+
+fn first_part(answer: Option<proto::GetPlanResponse>) -> proto::PlanData {
+    answer.and_then(|answer| answer.part).unwrap_or_default()
+}
+
+/// Adds the next part of a plan. Members besides lists are in the first part.
+fn add(plan: &mut proto::PlanData, mut part: proto::PlanData) {
+    plan.unclear.append(&mut part.unclear);
+    plan.changes.append(&mut part.changes);
+    plan.outputs.append(&mut part.outputs);
+    plan.invocations.append(&mut part.invocations);
+    plan.deferred.append(&mut part.deferred);
 }
 
 /// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`].

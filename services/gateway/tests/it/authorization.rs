@@ -105,7 +105,7 @@ fn row(operation: &str) -> (Least, bool) {
         "getHealth" => (Nothing, true),
         "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
         | "getTasks" | "getCurrentStates" | "getTask" | "explainTask" | "getTerraformState"
-        | "getRuns" | "getRun" | "getRunLog" | "followRuns" | "getDocument"
+        | "getRuns" | "getRun" | "getRunLog" | "getRunPlan" | "followRuns" | "getDocument"
         | "getDocumentAsYaml" => (Read, true),
         "getConfiguration" | "getQueue" | "getOverview" | "getBrake" => (Read, false),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),

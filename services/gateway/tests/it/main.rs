@@ -19,6 +19,7 @@ mod log;
 mod logs;
 mod lost;
 mod overview;
+mod plans;
 mod run_answers;
 mod runs;
 mod shutdown;

@@ -15,6 +15,8 @@ use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
+use cts_proto::run::v1::plan_service_client::PlanServiceClient;
+use cts_proto::run::v1::plan_service_server::PlanServiceServer;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -39,6 +41,7 @@ use uuid::Uuid;
 use crate::access_service::MemoryAccess;
 use crate::cluster::MemoryCluster;
 use crate::logs::MemoryLogs;
+use crate::plans::MemoryPlans;
 use crate::runs::MemoryRuns;
 use crate::tasks::{MemoryTasks, three_tasks};
 use crate::{conformity, log};
@@ -67,6 +70,7 @@ pub(crate) struct Scene {
     pub(crate) cluster: MemoryCluster,
     pub(crate) runs: MemoryRuns,
     pub(crate) logs: MemoryLogs,
+    pub(crate) plans: MemoryPlans,
     pub(crate) access: MemoryAccess,
     /// Whether each request needs a credential.
     pub(crate) require_auth: bool,
@@ -131,6 +135,11 @@ impl Stage {
             ))
             .with(LogServiceServer::new(scene.logs.clone()))
             .with(AccessServiceServer::new(scene.access.clone()));
+        let endpoints = if scene.plans.unserved {
+            endpoints
+        } else {
+            endpoints.with(PlanServiceServer::new(scene.plans.clone()))
+        };
         let mut services = JoinSet::new();
         let serving = async move {
             endpoints
@@ -213,6 +222,7 @@ impl Stage {
             workers: WorkerServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
+            plans: PlanServiceClient::new(channel.clone()),
             access: AccessServiceClient::new(channel.clone()),
             schedulers: Peers::fixed(channel),
             signals: Signals::off(),

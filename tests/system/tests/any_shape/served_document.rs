@@ -48,6 +48,7 @@ async fn served_document_equals_the_repository_and_its_paths_exist() {
         "GET /v1/runs",
         "GET /v1/runs/{id}",
         "GET /v1/runs/{id}/log",
+        "GET /v1/runs/{id}/plan",
         "GET /v1/status",
         "GET /v1/status/cluster",
         "GET /v1/status/tasks",

@@ -50,6 +50,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::DrainWorker(_) => 28,
         Route::Brake => 29,
         Route::ReleaseBrake => 30,
+        Route::RunPlan(_) => 31,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -69,7 +70,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..31).collect());
+    assert_eq!(routes, (0..32).collect());
 }
 
 #[test]

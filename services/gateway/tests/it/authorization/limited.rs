@@ -80,7 +80,12 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
         ..scene()
     })
     .await;
-    for (method, end) in [("GET", ""), ("GET", "/log"), ("POST", "/cancel")] {
+    for (method, end) in [
+        ("GET", ""),
+        ("GET", "/log"),
+        ("GET", "/plan"),
+        ("POST", "/cancel"),
+    ] {
         let ask = async |run: &str, token| {
             let path = format!("/v1/runs/{run}{end}");
             let answer = ask(&stage, method, &path, Some(token)).await;
