@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, FixedOffset};
 pub use cts_proto::access::v1::AuditRecord;
+use cts_proto::run::v1::PlanData;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -273,6 +274,11 @@ pub(crate) struct NamedState {
 #[derive(Debug, Deserialize)]
 pub(crate) struct ExplanationAnswer {
     pub(crate) explanation: Explanation,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct PlanAnswer {
+    pub(crate) plan: PlanData,
 }
 
 #[derive(Debug, Deserialize)]

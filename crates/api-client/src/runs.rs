@@ -1,13 +1,14 @@
 //! Runs, and their logs as they grow: cts-only endpoints (docs/rest.md#routes).
 
 use cts_proto::log::v1::ReadLogResponse;
+use cts_proto::run::v1::PlanData;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::call::{Body, open, transport_failed};
 use crate::client::{ApiClient, usable};
 use crate::error::{CallError, beginning};
-use crate::model::{Run, RunAnswer, RunPage};
+use crate::model::{PlanAnswer, Run, RunAnswer, RunPage};
 
 /// Longest part of a log, in bytes: no server sends more at once.
 const LONGEST_PART: usize = 16 * 1024 * 1024;
@@ -74,6 +75,16 @@ impl ApiClient {
         url.set_query(Some("include=cause,attempts"));
         let answer: RunAnswer = self.get(url).await?;
         Ok(answer.run)
+    }
+
+    /// The plan of a run as data.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no run has this id, or if no plan of this run is kept.
+    pub async fn plan(&self, id: &str) -> Result<PlanData, CallError> {
+        let url = self.address.endpoint(&["runs", usable(id)?, "plan"]);
+        Ok(self.get::<PlanAnswer>(url).await?.plan)
     }
 
     /// Cancels a run, by force or gently, and returns it as it is then: running while its worker stops it.

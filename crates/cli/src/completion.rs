@@ -40,7 +40,7 @@ const TASK_ARGUMENTS: [(&str, &str, TaskState); 10] = [
 ];
 
 /// Commands below `runs` with an argument that names a run.
-const RUN_ARGUMENTS: [&str; 3] = ["show", "logs", "cancel"];
+const RUN_ARGUMENTS: [&str; 4] = ["show", "plan", "logs", "cancel"];
 
 /// Prints the script that makes a shell complete.
 pub(crate) fn print_script(shell: Shell) -> Result<u8, CommandError> {

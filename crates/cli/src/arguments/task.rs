@@ -319,6 +319,14 @@ pub(crate) enum RunsCommand {
         #[arg(value_name = "RUN ID")]
         id: String,
     },
+    /// Show what a run would do, or was about to do: its plan, destroyed and replaced resources first.
+    Plan {
+        #[command(flatten)]
+        query: QueryOptions,
+        /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
+        #[arg(value_name = "RUN ID")]
+        id: String,
+    },
     /// Print what Terraform said in a run.
     Logs {
         #[command(flatten)]

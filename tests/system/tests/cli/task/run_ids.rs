@@ -8,6 +8,8 @@ use super::call::Call;
 use super::run::{LOG, SHOW_WITH_CAUSE, a_run, ended};
 use super::{Conversation, ok, refused};
 
+const WHOLE: &str = "0197a000-0000-7000-8000-000000000001";
+
 #[tokio::test]
 async fn the_beginning_of_an_id_is_enough() {
     const BEGINNING: &str = "GET /v1/runs/id-?include=cause,attempts";
@@ -60,4 +62,41 @@ async fn logs_are_printed_as_terraform_wrote_them() {
     let call = Call::cts(&["runs", "logs", "-f", "id-2"]);
     let said = server.run(call, &[SHOW_WITH_CAUSE, LOG]).await;
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "one\ntwo\n"));
+}
+
+#[tokio::test]
+async fn a_plan_is_shown_and_a_missing_one_is_explained() {
+    let path = format!("GET /v1/runs/{WHOLE}/plan");
+    let value = |value: Value| json!({ "value": value });
+    let plan = json!({
+        "format_version": "1.2",
+        "engine_version": "1.9.8",
+        "extent": "all",
+        "effect": "0af1",
+        "counts": {"deleted": 1, "updated": 1, "unchanged": 7},
+        "changes": [
+            {"address": "pool.same", "action": "none"},
+            {"address": "pool.web", "action": "update", "attributes": [
+                {"path": "port", "before": value(json!(80)), "after": value(json!(81)), "changed": true},
+                {"path": "token", "before": {"hidden": true}, "after": {"hidden": true}, "changed": false},
+                {"path": "version", "before": value(json!(3)), "after": {"unknown": true}, "changed": true},
+            ]},
+            {"address": "pool.old\u{1b}[2J", "action": "delete"},
+        ],
+    });
+    let answer = || ok(json!({ "plan": plan }));
+    let server = Conversation::with([answer()]).await;
+    let said = server
+        .run(Call::cts(&["runs", "plan", WHOLE]), &[&path])
+        .await;
+    assert_snapshot!("runs_plan", said);
+    let server = Conversation::with([answer()]).await;
+    let call = Call::cts(&["runs", "plan", WHOLE, "-o", "json"]);
+    let said = server.run(call, &[&path]).await;
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(shown["changes"], plan["changes"]);
+    let server = Conversation::with([refused(404, "the run has no plan as data")]).await;
+    let call = Call::cts(&["runs", "plan", WHOLE]);
+    let said = server.run(call, &[&path]).await;
+    assert_snapshot!("runs_plan_missing", said);
 }
