@@ -48,6 +48,7 @@ pub use run::after_run::{TaskAfterRun, task_after_run};
 pub use run::complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use run::current_state::{CurrentState, OpenRun, StateFacts, TimedState};
 pub use run::delivery::{Delivery, DeliveryAttempt};
+pub use run::effect::{Effect, EffectScope};
 pub use run::event::{EVENTS_KEPT, EventConfig, TaskStatus};
 pub use run::held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use run::housekeeping::{LogSpace, housekeeping_wait};

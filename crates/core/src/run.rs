@@ -4,6 +4,7 @@ pub(crate) mod after_run;
 pub(crate) mod complete_input;
 pub(crate) mod current_state;
 pub(crate) mod delivery;
+pub(crate) mod effect;
 pub(crate) mod event;
 pub(crate) mod held_keys;
 pub(crate) mod housekeeping;

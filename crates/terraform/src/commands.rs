@@ -10,6 +10,7 @@ pub(crate) mod prepare;
 pub(crate) mod provider_forms;
 pub(crate) mod saved_plan;
 pub(crate) mod shared_init;
+pub(crate) mod show_plan;
 pub(crate) mod state;
 pub(crate) mod terraform;
 pub(crate) mod torn;

@@ -25,6 +25,7 @@ mod inherited;
 mod markers;
 mod orphan;
 mod output;
+mod plan;
 mod process;
 mod processes;
 mod provider_schema;
@@ -56,6 +57,7 @@ pub use inherited::{InheritedEnvironment, is_ignored_setting, is_own_credential}
 pub use markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
+pub use plan::{MOST_PLAN_BYTES, PlanContext, ReadPlan, Redact, counts_only, without_attributes};
 pub use render::{
     ConfigurationFiles, GeneratedFile, RenderError, RenderSettings, RenderedVariable, RootModule,
     render_configuration, render_root_module, render_tfvars, render_variables,

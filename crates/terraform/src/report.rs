@@ -227,7 +227,8 @@ impl Seen {
             Step::Validate => Some(&mut phases.validate),
             Step::Plan => Some(&mut phases.plan),
             Step::Apply => Some(&mut phases.apply),
-            Step::Unlock
+            Step::Show
+            | Step::Unlock
             | Step::Schemas
             | Step::Output
             | Step::Workspaces

@@ -1,4 +1,4 @@
-//! Directories that hold states for a moment.
+//! Directories that hold states for a moment, and the file of a plan.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use cts_core::Chain;
 
 use crate::error::FileError;
+
+/// Name of the file of a saved plan in the task directory.
+pub(crate) const SAVED_PLAN: &str = "saved.tfplan";
 
 /// Names of scratch directories in the task directory; the next run finds the directories that a kill left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +67,13 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes the directories that a killed worker has left in a task directory.
+/// Removes the directories and the plan that a killed worker has left in a task directory.
 pub(crate) fn remove_left(task_directory: &Path) -> Result<(), FileError> {
+    let plan = task_directory.join(SAVED_PLAN);
+    match fs::remove_file(&plan) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        removed => removed.map_err(FileError::of("remove", &plan))?,
+    }
     for purpose in Purpose::ALL {
         let path = task_directory.join(purpose.name());
         remove(&path).map_err(FileError::of("remove", &path))?;

@@ -10,6 +10,9 @@ use semver::Version;
 /// Consul keeps the lock of the dead. A `task_env` can override this.
 pub(crate) const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
 
+/// How long a plan may be read.
+pub(crate) const PLAN_READ: Duration = Duration::from_mins(1);
+
 /// First version without the flags that plugins once needed.
 const PLUGIN_FLAGS_UNTIL: Version = Version::new(0, 15, 0);
 
@@ -22,6 +25,8 @@ pub enum Step {
     Validate,
     /// `terraform plan`.
     Plan,
+    /// `terraform show` for a plan.
+    Show,
     /// `terraform apply`.
     Apply,
     /// `terraform force-unlock`.
@@ -71,6 +76,7 @@ impl Step {
                 "-detailed-exitcode",
                 "-lock=true",
             ],
+            Self::Show => vec!["show", "-no-color", "-json"],
             Self::Apply => vec![
                 "apply",
                 "-no-color",
@@ -128,6 +134,7 @@ impl Step {
     pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
         match self {
             Self::Plan => (timeouts.plan, "plan_timeout"),
+            Self::Show => (PLAN_READ, "limit for plans as data"),
             Self::Apply => (timeouts.apply, "apply_timeout"),
             _ => (timeouts.init, "init_timeout"),
         }
@@ -140,6 +147,7 @@ impl fmt::Display for Step {
             Self::Init => "init",
             Self::Validate => "validate",
             Self::Plan => "plan",
+            Self::Show => "show",
             Self::Apply => "apply",
             Self::Unlock => "unlock",
             Self::Schemas => "providers-schema",

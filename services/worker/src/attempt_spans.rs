@@ -166,6 +166,7 @@ const fn name(step: Step) -> &'static str {
         Step::Init => "init",
         Step::Validate => "validate",
         Step::Plan => "plan",
+        Step::Show => "show",
         Step::Apply => "apply",
         Step::Unlock => "force-unlock",
         Step::Schemas => "providers schema",

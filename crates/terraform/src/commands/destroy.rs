@@ -3,6 +3,7 @@
 use semver::Version;
 
 use crate::attempt::Attempt;
+use crate::commands::saved_plan::SavedPlan;
 use crate::commands::terraform::{PlanOutput, Terraform};
 use crate::error::CommandError;
 use crate::step::Step;
@@ -31,8 +32,24 @@ impl Terraform {
     ///
     /// Behaves as [`Terraform::plan`] otherwise.
     pub async fn plan_destroy(&self, attempt: &Attempt) -> Result<PlanOutput, CommandError> {
+        self.plan_with(attempt, self.plan_destroy_arguments()).await
+    }
+
+    /// Runs `terraform plan -destroy` and keeps the plan, as [`Terraform::save_plan`] does.
+    ///
+    /// # Cancellation
+    /// Like [`Terraform::plan`].
+    pub async fn save_destroy_plan(
+        &self,
+        attempt: &Attempt,
+    ) -> Result<(SavedPlan, PlanOutput), CommandError> {
+        self.save_plan_with(attempt, self.plan_destroy_arguments())
+            .await
+    }
+
+    fn plan_destroy_arguments(&self) -> Vec<String> {
         let mut arguments = self.arguments(Step::Plan);
         arguments.push(DESTROY.to_owned());
-        self.plan_with(attempt, arguments).await
+        arguments
     }
 }

@@ -15,10 +15,8 @@ use crate::commands::outcome::failed;
 use crate::commands::terraform::{PlanOutput, Terraform};
 use crate::directory::{make_secret, remove_if_present, write_secret};
 use crate::error::{CommandError, FileError};
+use crate::scratch::SAVED_PLAN;
 use crate::step::Step;
-
-/// Its name in the directory of the task.
-const FILE: &str = "saved.tfplan";
 
 /// A plan that waits to be applied. Its file is removed when this is dropped.
 #[derive(Debug)]
@@ -40,19 +38,28 @@ impl Terraform {
         &self,
         attempt: &Attempt,
     ) -> Result<(SavedPlan, PlanOutput), CommandError> {
-        let path = attempt.directory.path().join(FILE);
+        self.save_plan_with(attempt, self.arguments(Step::Plan))
+            .await
+    }
+
+    pub(crate) async fn save_plan_with(
+        &self,
+        attempt: &Attempt,
+        mut arguments: Vec<String>,
+    ) -> Result<(SavedPlan, PlanOutput), CommandError> {
+        let path = attempt.directory.path().join(SAVED_PLAN);
         let unwritten = |error| failed(attempt, Step::Plan, error);
         // Terraform writes into this file, and its mode stays.
         write_secret(&path, "").map_err(unwritten)?;
         let plan = SavedPlan {
-            file: FILE,
+            file: SAVED_PLAN,
             path,
             bytes: None,
         };
-        let mut arguments = self.arguments(Step::Plan);
-        arguments.push(format!("-out={FILE}"));
-        let output = self.plan_with(attempt, arguments).await?;
+        arguments.push(format!("-out={SAVED_PLAN}"));
+        let mut output = self.plan_with(attempt, arguments).await?;
         make_secret(&plan.path).map_err(unwritten)?;
+        output.text.truncate(without_advice(&output.text).len());
         Ok((plan, output))
     }
 
@@ -72,7 +79,34 @@ impl Terraform {
     }
 }
 
+/// The text of a plan without the advice at its end to apply its file, which does not last.
+fn without_advice(text: &str) -> &str {
+    let ends = [" the plan to: ", " plan was saved to: "];
+    let saved = ends
+        .iter()
+        .find_map(|end| text.rfind(&format!("{end}{SAVED_PLAN}\n")));
+    let Some(saved) = saved else {
+        return text;
+    };
+    let line = |end: usize| text[..end].rfind('\n').map_or(0, |at| at + 1);
+    let kept = text[..line(saved)].trim_end();
+    let rule = &text[line(kept.len())..kept.len()];
+    let is_rule = !rule.is_empty() && rule.chars().all(|c| matches!(c, '─' | '-'));
+    let kept = if is_rule {
+        text[..line(kept.len())].trim_end()
+    } else {
+        kept
+    };
+    // With the end of its line.
+    &text[..(kept.len() + 1).min(text.len())]
+}
+
 impl SavedPlan {
+    /// Its name in the directory of the task.
+    pub(crate) const fn file(&self) -> &'static str {
+        self.file
+    }
+
     /// Takes the file from the disk; it must be back before the plan is applied.
     pub fn take_from_disk(&mut self) -> Result<(), FileError> {
         let bytes = fs::read(&self.path).map_err(FileError::of("read", &self.path))?;
@@ -94,6 +128,29 @@ impl Drop for SavedPlan {
     fn drop(&mut self) {
         if let Err(error) = remove_if_present(&self.path) {
             tracing::warn!(error = %Chain(&error), "the file of a plan is left behind");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_says_nothing_about_its_file() {
+        let plan = "\nPlan: 1 to add, 0 to change, 0 to destroy.\n";
+        let rules = ["─".repeat(77), "-".repeat(72), String::new()];
+        let advices = [
+            "Saved the plan to: saved.tfplan\n\nTo perform exactly these actions, run:\n    terraform apply \"saved.tfplan\"\n",
+            "This plan was saved to: saved.tfplan\n\nTo perform exactly these actions, run:\n    terraform apply \"saved.tfplan\"\n",
+        ];
+        for rule in &rules {
+            for advice in advices {
+                assert_eq!(without_advice(&format!("{plan}\n{rule}\n\n{advice}")), plan);
+            }
+        }
+        for other in [plan, "", "Saved the plan to: elsewhere\n"] {
+            assert_eq!(without_advice(other), other);
         }
     }
 }

@@ -52,6 +52,16 @@ async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
 }
 
 #[tokio::test]
+async fn a_plan_that_a_kill_has_left_is_removed_before_the_next_run() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    sandbox.write(Vec::new());
+    let file = sandbox.directory().path().join("saved.tfplan");
+    fs::write(&file, "left").unwrap();
+    sandbox.write(Vec::new());
+    assert!(!file.exists());
+}
+
+#[tokio::test]
 async fn a_plan_that_fails_leaves_no_file() {
     let sandbox = Sandbox::new(CANNOT_BE_PLANNED).await;
     let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;

@@ -128,7 +128,8 @@ const fn phase_of(step: Step) -> Option<RunPhase> {
         Step::Validate => Some(RunPhase::Validate),
         Step::Plan => Some(RunPhase::Plan),
         Step::Apply => Some(RunPhase::Apply),
-        Step::Unlock
+        Step::Show
+        | Step::Unlock
         | Step::Schemas
         | Step::Output
         | Step::Workspaces

@@ -1,0 +1,352 @@
+//! The attributes of a resource in a plan: each value that is not a list or a map, by its path.
+
+use std::collections::BTreeSet;
+
+use cts_core::hidden::is_secret_name;
+use cts_proto::run::v1::planned_value::Value as Shown;
+use cts_proto::run::v1::{PlannedAttribute, PlannedValue};
+use serde::Deserialize as _;
+use serde_json::value::RawValue;
+use serde_json::{Error, Value};
+use unicode_ident::{is_xid_continue, is_xid_start};
+
+use super::context::PlanContext;
+use super::format::Change;
+use super::json::{Shape, encode, has_mark, is_true, leaf, text};
+use super::secrets::Secrets;
+
+/// A step of a path into a value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Index(usize),
+    Key(String),
+}
+
+/// The values at one path, with their marks.
+type Sides<'v> = [Option<&'v RawValue>; 5];
+
+const BEFORE: usize = 0;
+const AFTER: usize = 1;
+const UNKNOWN: usize = 2;
+const BEFORE_SENSITIVE: usize = 3;
+const AFTER_SENSITIVE: usize = 4;
+
+/// The attributes of a changed resource at `address`, without more bytes than about `most`; `None` if they have more.
+pub(super) fn attributes(
+    context: &PlanContext,
+    secrets: &mut Secrets,
+    (address, change): (&str, &Change),
+    most: usize,
+) -> Result<Option<Vec<PlannedAttribute>>, Error> {
+    let mut leaves = Leaves {
+        context,
+        secrets,
+        address,
+        replacing: replace_paths(change)?,
+        left: Some(most),
+        attributes: Vec::new(),
+    };
+    let sides = sides_of(change);
+    if is_sensitive(&sides) {
+        leaves.note(sides)?;
+    }
+    // Early formats have no marks: everything may be a secret then.
+    let hides_all = lacks_marks(&sides) || is_sensitive(&sides);
+    leaves.walk(sides, &mut Vec::new(), hides_all)?;
+    Ok(leaves.left.map(|_left| leaves.attributes))
+}
+
+/// The value of an output before and after its change.
+pub(super) fn output_values(
+    context: &PlanContext,
+    secrets: &mut Secrets,
+    name: &str,
+    change: &Change,
+) -> Result<[Option<PlannedValue>; 2], Error> {
+    let sides = sides_of(change);
+    let mut hidden = lacks_marks(&sides) || is_secret_name(name) || context.hides(name);
+    for (marks, value) in sides[BEFORE_SENSITIVE..].iter().zip(&sides[..UNKNOWN]) {
+        let marked = marks.map(has_mark).transpose()? == Some(true);
+        if let Some(value) = value {
+            hidden |= marked || has_secret(context, value, 0)?;
+            if marked {
+                secrets.add(value, 0)?;
+            }
+        }
+    }
+    let place = [b"output".as_slice(), name.as_bytes()];
+    let before = shown(context, sides[BEFORE], place, hidden)?;
+    let after = match sides[UNKNOWN] {
+        Some(marks) if has_mark(marks)? => Some(unknown()),
+        _ => shown(context, sides[AFTER], place, hidden)?,
+    };
+    Ok([before, after])
+}
+
+struct Leaves<'c> {
+    context: &'c PlanContext,
+    secrets: &'c mut Secrets,
+    address: &'c str,
+    /// Paths whose changes make it necessary to replace the resource.
+    replacing: Vec<Vec<Step>>,
+    /// Bytes that may be kept; `None` once there were more.
+    left: Option<usize>,
+    attributes: Vec<PlannedAttribute>,
+}
+
+fn sides_of(change: &Change) -> Sides<'_> {
+    [
+        change.before.as_deref(),
+        change.after.as_deref(),
+        change.after_unknown.as_deref(),
+        change.before_sensitive.as_deref(),
+        change.after_sensitive.as_deref(),
+    ]
+}
+
+/// Whether the engine does not tell which values are sensitive.
+fn lacks_marks(sides: &Sides<'_>) -> bool {
+    let lacks = |value: usize, marks: usize| sides[value].is_some() && sides[marks].is_none();
+    lacks(BEFORE, BEFORE_SENSITIVE) || lacks(AFTER, AFTER_SENSITIVE)
+}
+
+fn is_sensitive(sides: &Sides<'_>) -> bool {
+    sides[BEFORE_SENSITIVE..]
+        .iter()
+        .flatten()
+        .any(|marks| is_true(marks))
+}
+
+impl Leaves<'_> {
+    fn walk(&mut self, at: Sides<'_>, path: &mut Vec<Step>, hides_all: bool) -> Result<(), Error> {
+        if self.left.is_none() {
+            return Ok(());
+        }
+        let is_secret = match path.last() {
+            // The resource itself has no value of its own.
+            None => false,
+            Some(Step::Key(name)) if is_secret_name(name) => true,
+            Some(_step) => hides_all || is_sensitive(&at),
+        };
+        if is_secret {
+            if is_sensitive(&at) {
+                self.note(at)?;
+            }
+            let is_unknown = at[UNKNOWN].map(has_mark).transpose()? == Some(true);
+            return self.add(path, [at[BEFORE], at[AFTER]], is_unknown, true);
+        }
+        let mut shapes = [const { None::<Shape<'_>> }; 5];
+        for (shape, side) in shapes.iter_mut().zip(at) {
+            *shape = side.map(|value| Shape::of(value, path.len())).transpose()?;
+        }
+        let is_unknown = at[UNKNOWN].is_some_and(is_true);
+        if is_unknown {
+            shapes[AFTER] = None;
+        }
+        let leaves = [BEFORE, AFTER].map(|side| {
+            let is_leaf = shapes[side].as_ref().is_some_and(Shape::is_leaf);
+            at[side].filter(|_value| is_leaf)
+        });
+        self.add(path, leaves, is_unknown, false)?;
+        let mut steps = BTreeSet::new();
+        // Marks alone say nothing, but an unknown value has no other member.
+        for shape in shapes[..=UNKNOWN].iter().flatten() {
+            match shape {
+                Shape::Leaf => {}
+                Shape::List(list) => steps.extend((0..list.len()).map(Step::Index)),
+                Shape::Map(map) => steps.extend(map.keys().cloned().map(Step::Key)),
+            }
+        }
+        for step in steps {
+            let inner = shapes.each_ref().map(|shape| child(shape.as_ref()?, &step));
+            path.push(step);
+            self.walk(inner, path, hides_all)?;
+            path.pop();
+        }
+        Ok(())
+    }
+
+    /// Remembers sensitive values.
+    fn note(&mut self, at: Sides<'_>) -> Result<(), Error> {
+        let mut values = at[..UNKNOWN].iter().flatten();
+        values.try_for_each(|value| self.secrets.add(value, 0))
+    }
+
+    /// Adds an attribute, unless nothing is known about it.
+    fn add(
+        &mut self,
+        path: &[Step],
+        [before, after]: [Option<&RawValue>; 2],
+        is_unknown: bool,
+        mut hidden: bool,
+    ) -> Result<(), Error> {
+        if before.is_none() && after.is_none() && !is_unknown {
+            return Ok(());
+        }
+        let context = self.context;
+        // An earlier value may be a secret that is no longer known, in the place of one that is.
+        for value in [before, after].into_iter().flatten() {
+            hidden |= has_secret(context, value, path.len())?;
+        }
+        let name = path_text(path);
+        let place = [self.address.as_bytes(), name.as_bytes()];
+        let attribute = PlannedAttribute {
+            path: context.shown(&name),
+            before: shown(context, before, place, hidden)?,
+            after: if is_unknown {
+                Some(unknown())
+            } else {
+                shown(context, after, place, hidden)?
+            },
+            changed: is_unknown || differ(before, after)?,
+            forces_replacement: self
+                .replacing
+                .iter()
+                .any(|replacing| replacing.starts_with(path) || path.starts_with(replacing)),
+        };
+        let values = [&attribute.before, &attribute.after];
+        let bytes: usize = values.into_iter().flatten().map(size).sum();
+        let left = self
+            .left
+            .and_then(|left| left.checked_sub(attribute.path.len() + bytes + 16));
+        self.left = left;
+        if left.is_some() {
+            self.attributes.push(attribute);
+        }
+        Ok(())
+    }
+}
+
+fn child<'v>(shape: &Shape<'v>, step: &Step) -> Option<&'v RawValue> {
+    match (shape, step) {
+        (Shape::List(list), Step::Index(index)) => list.get(*index).copied(),
+        (Shape::Map(map), Step::Key(key)) => map.get(key).copied(),
+        _ => None,
+    }
+}
+
+fn size(value: &PlannedValue) -> usize {
+    match &value.value {
+        Some(Shown::Json(text)) => text.len() + 8,
+        _ => 24,
+    }
+}
+
+fn unknown() -> PlannedValue {
+    PlannedValue {
+        value: Some(Shown::Unknown(true)),
+        hash: Vec::new(),
+    }
+}
+
+/// A value as it is shown; `place` is its place in the plan.
+fn shown(
+    context: &PlanContext,
+    value: Option<&RawValue>,
+    place: [&[u8]; 2],
+    hidden: bool,
+) -> Result<Option<PlannedValue>, Error> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    if !hidden {
+        return Ok(Some(PlannedValue {
+            value: Some(Shown::Json(leaf_or_whole(value))),
+            hash: Vec::new(),
+        }));
+    }
+    let mut bytes = Vec::new();
+    encode(value, &mut bytes)?;
+    Ok(Some(PlannedValue {
+        value: Some(Shown::Hidden(true)),
+        hash: context.hash(place, &bytes),
+    }))
+}
+
+fn leaf_or_whole(value: &RawValue) -> String {
+    match Shape::of(value, 0) {
+        Ok(Shape::Leaf) => leaf(value).to_owned(),
+        _ => value.get().to_owned(),
+    }
+}
+
+/// Whether two values differ. An attribute that is absent is `null`.
+fn differ(before: Option<&RawValue>, after: Option<&RawValue>) -> Result<bool, Error> {
+    let encoded = |value: Option<&RawValue>| {
+        let mut bytes = Vec::new();
+        encode(value.unwrap_or(RawValue::NULL), &mut bytes)?;
+        Ok::<_, Error>(bytes)
+    };
+    Ok(encoded(before)? != encoded(after)?)
+}
+
+/// Whether a value has a secret in it, by a name or by its text.
+fn has_secret(context: &PlanContext, value: &RawValue, depth: usize) -> Result<bool, Error> {
+    match Shape::of(value, depth)? {
+        Shape::Leaf => Ok(match text(value)? {
+            Some(text) => context.hides(&text),
+            None => context.hides(value.get()),
+        }),
+        Shape::List(list) => {
+            for value in list {
+                if has_secret(context, value, depth + 1)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Shape::Map(map) => {
+            for (name, value) in map {
+                if is_secret_name(&name)
+                    || context.hides(&name)
+                    || has_secret(context, value, depth + 1)?
+                {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// The paths of `replace_paths`; steps of other kinds end a path.
+fn replace_paths(change: &Change) -> Result<Vec<Vec<Step>>, Error> {
+    let Some(paths) = change.replace_paths.as_deref() else {
+        return Ok(Vec::new());
+    };
+    let paths = Option::<Vec<Vec<Value>>>::deserialize(paths)?;
+    let steps = |path: Vec<Value>| {
+        let steps = path.into_iter().map_while(|step| match step {
+            Value::String(key) => Some(Step::Key(key)),
+            Value::Number(index) => Some(Step::Index(usize::try_from(index.as_u64()?).ok()?)),
+            _ => None,
+        });
+        steps.collect()
+    };
+    Ok(paths.unwrap_or_default().into_iter().map(steps).collect())
+}
+
+/// A path as in `tags["name"]` and `rule[0].port`.
+fn path_text(path: &[Step]) -> String {
+    let mut text = String::new();
+    let mut before = None::<&Step>;
+    for step in path {
+        match step {
+            Step::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+            Step::Key(key) if is_name(key) && !matches!(before, Some(Step::Key(_))) => {
+                if before.is_some() {
+                    text.push('.');
+                }
+                text.push_str(key);
+            }
+            Step::Key(key) => text.extend(["[", &Value::from(key.as_str()).to_string(), "]"]),
+        }
+        before = Some(step);
+    }
+    text
+}
+
+fn is_name(key: &str) -> bool {
+    key.starts_with(|c: char| is_xid_start(c) || c == '_')
+        && key.chars().all(|c| is_xid_continue(c) || c == '-')
+}
