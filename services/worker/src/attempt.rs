@@ -5,6 +5,7 @@ mod local;
 mod local_run;
 mod outputs;
 mod own_lock;
+mod plan_data;
 mod refused_key;
 mod saved_plan;
 pub(crate) mod state;

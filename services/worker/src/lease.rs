@@ -3,6 +3,7 @@
 use std::mem;
 use std::time::Duration;
 
+use cts_core::lease::PlanKey;
 use cts_core::runs::RunKind;
 use cts_core::state::StateRecord;
 use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, TraceContext, WorkerId};
@@ -35,6 +36,8 @@ pub(crate) struct Lease {
     pub(crate) trace: Option<TraceContext>,
     /// Proves in calls that this worker holds the lease.
     pub(crate) proof: proto::LeaseProof,
+    /// The key for the fingerprints of plans; `None` from a scheduler that keeps no plans.
+    pub(crate) plan_key: Option<PlanKey>,
     /// The run is to end: only its remote run is ended.
     pub(crate) ends_remote_run: bool,
 }
@@ -112,6 +115,7 @@ impl Lease {
             state: convert::known_state_from_wire(lease.state),
             trace: lease.traceparent.parse().ok(),
             proof,
+            plan_key: PlanKey::from_slice(&lease.plan_key).ok(),
             ends_remote_run: lease.ends_remote_run,
         })
     }

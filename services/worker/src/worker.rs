@@ -11,6 +11,7 @@ use cts_bundle::Retention;
 use cts_core::Chain;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_runtime::{Outage, log_failure};
@@ -78,6 +79,7 @@ impl Worker {
             registered: Registered::new(options.registration.clone()),
             capabilities: options.record.capabilities.clone(),
             runs: RunServiceClient::new(scheduler.clone()),
+            plans: PlanServiceClient::new(scheduler.clone()),
             logs: LogServiceClient::new(scheduler.clone()),
             bundles: BundleServiceClient::new(scheduler.clone()),
             workers: WorkerServiceClient::new(scheduler),

@@ -6,9 +6,8 @@ use cts_bundle::module_interface;
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
 use cts_core::{PlanMode, RunInput, TaskDefinition};
 use cts_terraform::{
-    Attempt, ChildEnvironment, EnvironmentSources, PlanOutput, ReadState, RenderError,
-    RenderSettings, RootModule, SecretFiles, TaskDirectory, Terraform, render_root_module,
-    render_tfvars,
+    Attempt, ChildEnvironment, EnvironmentSources, ReadState, RenderError, RenderSettings,
+    RootModule, SecretFiles, TaskDirectory, Terraform, render_root_module, render_tfvars,
 };
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::spawn_blocking;
@@ -193,10 +192,7 @@ async fn run_terraform(
             applied?;
             AttemptOutcome::Applied
         }
-        RunKind::Plan => {
-            let plan = retry_after_unlock(here, || terraform.plan(attempt)).await?;
-            planned(&plan, &findings.redactor)
-        }
+        RunKind::Plan | RunKind::DestroyPlan => inspect(here, kind, &findings.redactor).await?,
         RunKind::Check => AttemptOutcome::Checked,
         RunKind::Destroy => {
             let ended = retry_after_unlock(here, || terraform.destroy(attempt)).await;
@@ -204,14 +200,45 @@ async fn run_terraform(
             findings.state = state;
             judged?
         }
-        RunKind::DestroyPlan => {
-            let plan = retry_after_unlock(here, || terraform.plan_destroy(attempt)).await?;
-            planned(&plan, &findings.redactor)
-        }
     })
 }
 
-fn planned(plan: &PlanOutput, redactor: &Redactor) -> AttemptOutcome {
+/// Plans, and reports the plan as data if the scheduler keeps plans.
+async fn inspect(
+    here: LocalRun<'_>,
+    kind: RunKind,
+    redactor: &Arc<Redactor>,
+) -> Result<AttemptOutcome, AttemptError> {
+    let LocalRun {
+        run,
+        terraform,
+        attempt,
+    } = here;
+    let destroys = kind == RunKind::DestroyPlan;
+    let plan = if run.lease.plan_key.is_none() {
+        let plan = || async {
+            if destroys {
+                terraform.plan_destroy(attempt).await
+            } else {
+                terraform.plan(attempt).await
+            }
+        };
+        retry_after_unlock(here, plan).await?
+    } else {
+        let save = || async {
+            if destroys {
+                terraform.save_destroy_plan(attempt).await
+            } else {
+                terraform.save_plan(attempt).await
+            }
+        };
+        let (saved, plan) = retry_after_unlock(here, save).await?;
+        here.report_plan(&saved, &plan, redactor).await;
+        plan
+    };
     let text = redactor.redact(&plan.text).into_owned();
-    AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
+    Ok(AttemptOutcome::Planned(Plan::new(
+        plan.changes_present,
+        text,
+    )))
 }

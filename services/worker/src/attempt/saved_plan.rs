@@ -1,4 +1,4 @@
-//! The apply of a task with `plan = "saved"`: its plan, the wait for its condition, and the apply of that
+//! The apply of a task with `plan = "saved"`: its plan, which is reported, the wait for its condition, and the apply of that
 //! very plan (docs/runs.md#saved-plans).
 
 use cts_terraform::PlanOutput;
@@ -22,6 +22,7 @@ pub(crate) async fn apply_saved(
     } = here;
     let saved = retry_after_unlock(here, || terraform.save_plan(attempt)).await?;
     let (mut plan, output) = saved;
+    here.report_plan(&plan, &output, &findings.redactor).await;
     let awaited = awaited(run, &output, findings);
     // The text of the plan may be long, and so may the wait.
     drop(output);

@@ -14,6 +14,7 @@ use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{AppendLogRequest, LogLine, LogStream};
 use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
@@ -62,6 +63,7 @@ pub(crate) struct Scheduler {
     pub(crate) registered: Registered,
     pub(crate) capabilities: Capabilities,
     pub(crate) runs: RunServiceClient<Channel>,
+    pub(crate) plans: PlanServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
@@ -299,6 +301,19 @@ impl Scheduler {
         };
         let answer = held!(CALL, self.record_state(request), lease)?;
         Ok(answer.moves)
+    }
+
+    /// Records the plan of a leased run, as the content of a report.
+    pub(crate) async fn record_plan(&self, lease: &Lease, content: Vec<u8>) -> Result<(), Status> {
+        let request = proto::RecordPlanRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            content,
+        };
+        let mut plans = self.plans.clone();
+        let recorded = plans.record_plan(with_lease_proof(request, &lease.proof));
+        within(CALL, recorded).await.map(drop)
     }
 
     /// Records the remote run of a leased run.

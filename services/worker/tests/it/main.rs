@@ -16,6 +16,7 @@ mod handlers;
 mod journal;
 mod leases;
 mod outputs;
+mod plan_data;
 mod plans;
 mod played_scheduler;
 mod proofs;

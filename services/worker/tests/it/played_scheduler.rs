@@ -11,6 +11,7 @@ use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::run::v1::plan_service_server::PlanServiceServer;
 use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::worker::v1 as worker;
@@ -105,6 +106,14 @@ pub(crate) struct Conduct {
     pub(crate) recorded: Vec<Report>,
     /// The secret of every lease; may be empty.
     pub(crate) secret: Vec<u8>,
+    /// The key for fingerprints of plans in every lease; empty if no plans are kept.
+    pub(crate) plan_key: Vec<u8>,
+    /// Plans that workers have reported.
+    pub(crate) plans: Vec<run::RecordPlanRequest>,
+    /// The error for each report of a plan.
+    pub(crate) refuses_plans: Option<Code>,
+    /// Reports of plans are never answered.
+    pub(crate) holds_plans: bool,
     /// Calls for runs, each with the proof of its lease.
     pub(crate) proofs: Vec<(&'static str, Option<run::LeaseProof>)>,
 }
@@ -176,9 +185,9 @@ impl Strings {
     }
 
     fn lease(&self, kind: run::RunKind, input: run::Lease) {
-        let (life, state, secret) = self.conduct(|conduct| {
+        let (life, state, secret, plan_key) = self.conduct(|conduct| {
             let (known, secret) = (conduct.known.clone(), conduct.secret.clone());
-            (conduct.life, known, secret)
+            (conduct.life, known, secret, conduct.plan_key.clone())
         });
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
@@ -190,6 +199,7 @@ impl Strings {
             kind: kind.into(),
             state,
             secret,
+            plan_key,
             ..input
         };
         self.leases.send(lease).unwrap();
@@ -297,6 +307,7 @@ impl PlayedScheduler {
     pub(crate) fn endpoints(&self) -> Endpoints {
         Endpoints::new()
             .with(RunServiceServer::new(self.clone()))
+            .with(PlanServiceServer::new(self.clone()))
             .with(LogServiceServer::new(self.clone()))
             .with(WorkerServiceServer::new(self.clone()))
     }

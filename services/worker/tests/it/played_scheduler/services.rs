@@ -6,6 +6,7 @@ use chrono::DateTime;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::LogService;
 use cts_proto::run::v1 as run;
+use cts_proto::run::v1::plan_service_server::PlanService;
 use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::worker::v1 as worker;
@@ -236,6 +237,33 @@ impl RunService for PlayedScheduler {
             keep_trace: None,
             status,
         }))
+    }
+}
+
+#[tonic::async_trait]
+impl PlanService for PlayedScheduler {
+    type GetPlanStream = tokio_stream::Empty<Result<run::GetPlanResponse, Status>>;
+
+    refused_calls! {
+        get_plan: run::GetPlanRequest => Self::GetPlanStream;
+    }
+
+    async fn record_plan(
+        &self,
+        request: Request<run::RecordPlanRequest>,
+    ) -> Result<Response<run::RecordPlanResponse>, Status> {
+        self.note("record_plan", &request);
+        let (refuses, holds) = self.conduct(|conduct| {
+            conduct.plans.push(request.into_inner());
+            (conduct.refuses_plans, conduct.holds_plans)
+        });
+        if holds {
+            std::future::pending::<()>().await;
+        }
+        match refuses {
+            Some(code) => Err(Status::new(code, "the test wants it")),
+            None => Ok(Response::new(run::RecordPlanResponse {})),
+        }
     }
 }
 
