@@ -15,6 +15,7 @@ mod guard;
 mod hidden;
 mod log;
 mod overview;
+mod plan_data;
 pub(crate) mod program;
 pub(crate) mod row;
 mod run_details;

@@ -40,6 +40,19 @@ async fn each_change_is_planned_and_applied_by_that_plan() {
     for phase in ["plan", "apply"] {
         assert_ne!(details["phases_ms"][phase], Value::Null, "{phase}: {run}");
     }
+
+    let plan = cts.api.get(&format!("/v1/runs/{newest}/plan")).await;
+    assert_eq!(plan["plan"]["counts"]["updated"], 1, "{plan}");
+    let changes = plan["plan"]["changes"].as_array().unwrap();
+    assert_eq!(
+        changes[0]["address"], "module.edge.terraform_data.kept",
+        "{plan}"
+    );
+    assert_eq!(changes[0]["effect"].as_str().unwrap().len(), 32, "{plan}");
+    let first = runs["runs"][1]["id"].as_str().unwrap();
+    let first = cts.api.get(&format!("/v1/runs/{first}/plan")).await;
+    assert_eq!(first["plan"]["counts"]["created"], 1, "{first}");
+    assert_ne!(first["plan"]["effect"], plan["plan"]["effect"]);
     cts.stop().await;
     assert!(!site.path().join("sync-tasks/edge/saved.tfplan").exists());
 }
