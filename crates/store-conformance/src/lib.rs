@@ -27,8 +27,8 @@ pub use declarations::{
 pub use leases::{capabilities, concurrency, fences, groups, leadership, lease, losses, workers};
 pub use runs::{
     accompanied, applied_inputs, attempts, brake, braked_tasks, cancels, complete, details,
-    early_failures, endings, enqueue, failed_starts, listing, logs, plans, queue, queued_settings,
-    remote_runs, requests, settings_walk, swallowed, waits, withdrawals,
+    early_failures, endings, enqueue, failed_starts, held_run, listing, logs, plans, queue,
+    queued_settings, remote_runs, requests, settings_walk, swallowed, waits, withdrawals,
 };
 pub use scene::{
     Scene, bytes_of, claim, completion_of, enqueue_request, input, input_of, member, spec,

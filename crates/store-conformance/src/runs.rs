@@ -12,6 +12,7 @@ pub mod early_failures;
 pub mod endings;
 pub mod enqueue;
 pub mod failed_starts;
+pub mod held_run;
 pub mod listing;
 pub mod logs;
 pub mod plans;

@@ -2,7 +2,7 @@
 
 use cts_core::runs::AttemptOutcome;
 use cts_store::{LeaseError, StoreError};
-use cts_store_conformance::{Scene, braked_tasks, bytes_of, input, spec, stored_input, task};
+use cts_store_conformance::{Scene, bytes_of, held_run, input, spec, stored_input, task};
 
 use crate::fixture::PostgresFixture;
 
@@ -68,8 +68,8 @@ async fn a_row_that_this_program_never_writes_is_told() {
 
 #[tokio::test]
 async fn statements_of_earlier_programs_leave_held_runs_in_the_queue() {
-    let scene = braked_tasks::held::<PostgresFixture>().await;
-    for statement in braked_tasks::EARLIER_STATEMENTS {
+    let scene = held_run::held::<PostgresFixture>().await;
+    for statement in held_run::EARLIER_STATEMENTS {
         scene.fixture().tamper(statement).await;
         assert_eq!(scene.acquire().await, None, "{statement}");
     }

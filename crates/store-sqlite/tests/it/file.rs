@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cts_store::{Refused, RefusedCode, Store as _, StoreError, TaskChange};
-use cts_store_conformance::{Fixture, Scene, braked_tasks, input, task};
+use cts_store_conformance::{Fixture, Scene, held_run, input, task};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in};
@@ -62,8 +62,8 @@ async fn closing_leaves_one_file() {
 
 #[tokio::test]
 async fn statements_of_earlier_programs_leave_held_runs_in_the_queue() {
-    let scene = braked_tasks::held::<SqliteFixture>().await;
-    for statement in braked_tasks::EARLIER_STATEMENTS {
+    let scene = held_run::held::<SqliteFixture>().await;
+    for statement in held_run::EARLIER_STATEMENTS {
         scene.fixture().tamper(statement).await;
         assert_eq!(scene.acquire().await, None, "{statement}");
     }
