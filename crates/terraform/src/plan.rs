@@ -7,6 +7,7 @@ mod format;
 mod json;
 mod leaves;
 mod meter;
+mod pipe;
 mod read;
 mod reading;
 mod secrets;
@@ -18,4 +19,5 @@ pub use context::{PlanContext, Redact};
 pub use extent::{MOST_PLAN_BYTES, counts_only, without_attributes};
 pub use read::ReadPlan;
 
+pub(crate) use pipe::PlanPipe;
 pub(crate) use read::{Limits, ReadEnd, TOO_SLOW, read};

@@ -31,7 +31,7 @@ const PIPE_ROOM: i32 = 1024 * 1024;
 
 /// How long pipes are read after the process has ended. Only a grandchild that stayed holds them open then,
 /// and the output of Terraform itself has long been read.
-const PIPE_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const PIPE_GRACE: Duration = Duration::from_secs(2);
 
 /// Use of standard output.
 #[derive(Debug)]

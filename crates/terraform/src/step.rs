@@ -10,7 +10,7 @@ use semver::Version;
 /// Consul keeps the lock of the dead. A `task_env` can override this.
 pub(crate) const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
 
-/// How long a plan may be read.
+/// How long a plan may be read, unless a test shortens it.
 pub(crate) const PLAN_READ: Duration = Duration::from_mins(1);
 
 /// First version without the flags that plugins once needed.
@@ -134,7 +134,6 @@ impl Step {
     pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
         match self {
             Self::Plan => (timeouts.plan, "plan_timeout"),
-            Self::Show => (PLAN_READ, "limit for plans as data"),
             Self::Apply => (timeouts.apply, "apply_timeout"),
             _ => (timeouts.init, "init_timeout"),
         }

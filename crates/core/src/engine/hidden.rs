@@ -34,6 +34,11 @@ pub fn is_secret_name(name: &str) -> bool {
     is_key || PARTS.iter().any(|part| name.contains(part))
 }
 
+/// Whether an attribute with this name is hidden, whatever its value.
+pub fn hides_attribute(name: &str) -> bool {
+    is_secret_name(name) || name == ENVIRONMENT
+}
+
 /// Whether a URL parameter with this name is a secret: keys for Git, signatures of object stores.
 fn is_secret_parameter(name: &str) -> bool {
     let lower_case = name.to_ascii_lowercase();
@@ -214,7 +219,7 @@ fn assigns_secret(text: &str) -> bool {
 }
 
 fn is_secret(name: &str, value: &Value) -> bool {
-    let sounds_so = is_secret_name(name) || name == ENVIRONMENT;
+    let sounds_so = hides_attribute(name);
     let holds_none = SHOWN_ENDS.iter().any(|end| name.ends_with(end));
     let says_nothing = value.is_boolean() || value.is_null() || value == &Value::from("");
     Backend::is_credential(name, value) || (sounds_so && !holds_none && !says_nothing)

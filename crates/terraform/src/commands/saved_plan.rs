@@ -98,7 +98,8 @@ fn without_advice(text: &str) -> &str {
         kept
     };
     // With the end of its line.
-    &text[..(kept.len() + 1).min(text.len())]
+    let end = text[kept.len()..].find('\n');
+    &text[..end.map_or(text.len(), |at| kept.len() + at + 1)]
 }
 
 impl SavedPlan {
@@ -149,6 +150,9 @@ mod tests {
                 assert_eq!(without_advice(&format!("{plan}\n{rule}\n\n{advice}")), plan);
             }
         }
+        // The wide space is part of the line.
+        let wide = "Plan: 1 to add\u{3000}\nSaved the plan to: saved.tfplan\n";
+        assert_eq!(without_advice(wide), "Plan: 1 to add\u{3000}\n");
         for other in [plan, "", "Saved the plan to: elsewhere\n"] {
             assert_eq!(without_advice(other), other);
         }

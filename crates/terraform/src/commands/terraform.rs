@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::Digest;
 use tokio::process::Command;
@@ -23,7 +24,7 @@ use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
 use crate::process::{self, Ended, Job, StdoutUse};
 use crate::provider_schema::ProviderForms;
-use crate::step::{Step, Tuning};
+use crate::step::{PLAN_READ, Step, Tuning};
 
 /// Terraform's exit code after a failure that it reports; a crash has a greater code.
 const FAILED: i32 = 1;
@@ -42,6 +43,8 @@ pub struct Terraform {
     pub(crate) executable: Executable,
     supervisors: TaskTracker,
     tuning: Tuning,
+    /// How long a plan may be read.
+    pub(crate) plan_read: Duration,
     /// Shapes of root modules that were found valid in this process.
     pub(crate) validated: Mutex<HashSet<Digest>>,
     /// Forms of providers' arguments, by lock file.
@@ -73,6 +76,7 @@ impl Terraform {
             executable,
             supervisors,
             tuning: Tuning::default(),
+            plan_read: PLAN_READ,
             validated: Mutex::new(HashSet::new()),
             forms: Mutex::default(),
             shared_init: SharedInit::default(),
@@ -85,6 +89,12 @@ impl Terraform {
     #[must_use]
     pub fn tuned(self, tuning: Tuning) -> Self {
         Self { tuning, ..self }
+    }
+
+    /// This value with a limit for [`Terraform::read_plan`] other than a minute.
+    #[must_use]
+    pub fn reading_plans_for(self, plan_read: Duration) -> Self {
+        Self { plan_read, ..self }
     }
 
     /// The executable in use.
@@ -253,7 +263,10 @@ impl Terraform {
             ended
         };
         let mut supervised = self.supervisors.spawn(supervise);
-        let (limit, key) = step.timeout(&attempt.timeouts);
+        let (limit, key) = match step {
+            Step::Show => (self.plan_read, "limit for plans as data"),
+            _ => step.timeout(&attempt.timeouts),
+        };
         let (ended, timed_out) = match timeout(limit, &mut supervised).await {
             Ok(ended) => (ended, false),
             Err(_elapsed) => {

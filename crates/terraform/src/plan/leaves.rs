@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cts_core::hidden::is_secret_name;
+use cts_core::hidden::hides_attribute;
 use cts_proto::run::v1::planned_value::Value as Shown;
 use cts_proto::run::v1::{PlannedAttribute, PlannedValue};
 use serde::Deserialize as _;
@@ -16,7 +16,7 @@ use super::json::{Shape, encode, has_mark, is_true, leaf, text};
 use super::secrets::Secrets;
 
 /// A step of a path into a value.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Index(usize),
     Key(String),
@@ -34,44 +34,42 @@ const AFTER_SENSITIVE: usize = 4;
 /// The attributes of a changed resource at `address`, without more bytes than about `most`; `None` if they have more.
 pub(super) fn attributes(
     context: &PlanContext,
-    secrets: &mut Secrets,
     (address, change): (&str, &Change),
     most: usize,
 ) -> Result<Option<Vec<PlannedAttribute>>, Error> {
+    let sides = sides_of(change);
+    if is_longer(&sides, most) {
+        return Ok(None);
+    }
     let mut leaves = Leaves {
         context,
-        secrets,
         address,
         replacing: replace_paths(change)?,
         left: Some(most),
         attributes: Vec::new(),
     };
-    let sides = sides_of(change);
-    if is_sensitive(&sides) {
-        leaves.note(sides)?;
-    }
     // Early formats have no marks: everything may be a secret then.
     let hides_all = lacks_marks(&sides) || is_sensitive(&sides);
     leaves.walk(sides, &mut Vec::new(), hides_all)?;
     Ok(leaves.left.map(|_left| leaves.attributes))
 }
 
-/// The value of an output before and after its change.
+/// The value of an output before and after its change; `None` if they have more bytes than `most`.
 pub(super) fn output_values(
     context: &PlanContext,
-    secrets: &mut Secrets,
     name: &str,
     change: &Change,
-) -> Result<[Option<PlannedValue>; 2], Error> {
+    most: usize,
+) -> Result<Option<[Option<PlannedValue>; 2]>, Error> {
     let sides = sides_of(change);
-    let mut hidden = lacks_marks(&sides) || is_secret_name(name) || context.hides(name);
+    if is_longer(&sides, most) {
+        return Ok(None);
+    }
+    let mut hidden = lacks_marks(&sides) || hides_attribute(name) || context.hides(name);
     for (marks, value) in sides[BEFORE_SENSITIVE..].iter().zip(&sides[..UNKNOWN]) {
         let marked = marks.map(has_mark).transpose()? == Some(true);
         if let Some(value) = value {
             hidden |= marked || has_secret(context, value, 0)?;
-            if marked {
-                secrets.add(value, 0)?;
-            }
         }
     }
     let place = [b"output".as_slice(), name.as_bytes()];
@@ -80,12 +78,28 @@ pub(super) fn output_values(
         Some(marks) if has_mark(marks)? => Some(unknown()),
         _ => shown(context, sides[AFTER], place, hidden)?,
     };
-    Ok([before, after])
+    Ok(Some([before, after]))
+}
+
+/// Remembers the values of a change that have a mark, wherever the values are shown.
+pub(super) fn note_marked(secrets: &mut Secrets, change: &Change) -> Result<(), Error> {
+    let sides = sides_of(change);
+    for marks in sides[BEFORE_SENSITIVE..].iter().flatten() {
+        for value in sides[..UNKNOWN].iter().flatten() {
+            secrets.add_marked(value, marks, 0)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the values before and after have more bytes than `most`: their parts would need much more memory.
+fn is_longer(sides: &Sides<'_>, most: usize) -> bool {
+    let values = sides[..UNKNOWN].iter().flatten();
+    values.map(|value| value.get().len()).sum::<usize>() > most
 }
 
 struct Leaves<'c> {
     context: &'c PlanContext,
-    secrets: &'c mut Secrets,
     address: &'c str,
     /// Paths whose changes make it necessary to replace the resource.
     replacing: Vec<Vec<Step>>,
@@ -125,13 +139,10 @@ impl Leaves<'_> {
         let is_secret = match path.last() {
             // The resource itself has no value of its own.
             None => false,
-            Some(Step::Key(name)) if is_secret_name(name) => true,
+            Some(Step::Key(name)) if hides_attribute(name) => true,
             Some(_step) => hides_all || is_sensitive(&at),
         };
         if is_secret {
-            if is_sensitive(&at) {
-                self.note(at)?;
-            }
             let is_unknown = at[UNKNOWN].map(has_mark).transpose()? == Some(true);
             return self.add(path, [at[BEFORE], at[AFTER]], is_unknown, true);
         }
@@ -148,28 +159,26 @@ impl Leaves<'_> {
             at[side].filter(|_value| is_leaf)
         });
         self.add(path, leaves, is_unknown, false)?;
-        let mut steps = BTreeSet::new();
+        let mut length = 0;
+        let mut keys = BTreeSet::new();
         // Marks alone say nothing, but an unknown value has no other member.
         for shape in shapes[..=UNKNOWN].iter().flatten() {
             match shape {
                 Shape::Leaf => {}
-                Shape::List(list) => steps.extend((0..list.len()).map(Step::Index)),
-                Shape::Map(map) => steps.extend(map.keys().cloned().map(Step::Key)),
+                Shape::List(list) => length = length.max(list.len()),
+                Shape::Map(map) => keys.extend(map.keys().cloned()),
             }
         }
-        for step in steps {
+        for step in (0..length)
+            .map(Step::Index)
+            .chain(keys.into_iter().map(Step::Key))
+        {
             let inner = shapes.each_ref().map(|shape| child(shape.as_ref()?, &step));
             path.push(step);
             self.walk(inner, path, hides_all)?;
             path.pop();
         }
         Ok(())
-    }
-
-    /// Remembers sensitive values.
-    fn note(&mut self, at: Sides<'_>) -> Result<(), Error> {
-        let mut values = at[..UNKNOWN].iter().flatten();
-        values.try_for_each(|value| self.secrets.add(value, 0))
     }
 
     /// Adds an attribute, unless nothing is known about it.
@@ -281,7 +290,11 @@ fn differ(before: Option<&RawValue>, after: Option<&RawValue>) -> Result<bool, E
 }
 
 /// Whether a value has a secret in it, by a name or by its text.
-fn has_secret(context: &PlanContext, value: &RawValue, depth: usize) -> Result<bool, Error> {
+pub(super) fn has_secret(
+    context: &PlanContext,
+    value: &RawValue,
+    depth: usize,
+) -> Result<bool, Error> {
     match Shape::of(value, depth)? {
         Shape::Leaf => Ok(match text(value)? {
             Some(text) => context.hides(&text),
@@ -297,7 +310,7 @@ fn has_secret(context: &PlanContext, value: &RawValue, depth: usize) -> Result<b
         }
         Shape::Map(map) => {
             for (name, value) in map {
-                if is_secret_name(&name)
+                if hides_attribute(&name)
                     || context.hides(&name)
                     || has_secret(context, value, depth + 1)?
                 {

@@ -81,8 +81,9 @@ pub(super) struct Metered<R> {
 
 impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer)?;
-        self.meter.take(read as u64)?;
-        Ok(read)
+        let read = self.reader.read(buffer);
+        // The limit is exceeded also if the reader itself has waited until then.
+        self.meter.take(*read.as_ref().unwrap_or(&0) as u64)?;
+        read
     }
 }

@@ -74,10 +74,7 @@ pub(crate) fn read(
     meter.count(false);
     let (end, unread) = match (read, meter.exceeded()) {
         (Ok(()), _) => {
-            // Otherwise the engine could not finish its output.
-            if let Err(error) = io::copy(&mut reader, &mut io::sink()) {
-                tracing::debug!(%error, "the output after a plan was not read");
-            }
+            drain(&mut reader);
             let data = reading.whole();
             return (ReadPlan { data, unread: None }, ReadEnd::Whole);
         }
@@ -87,10 +84,14 @@ pub(crate) fn read(
         ),
         (Err(_limit), Some(Limit::Time)) => (ReadEnd::Limit, TOO_SLOW),
         // The error may contain a value.
-        (Err(_error), None) => (
-            ReadEnd::NotAPlan,
-            "the output of the engine is not a plan that can be read",
-        ),
+        (Err(_error), None) => {
+            meter.count(true);
+            drain(&mut reader);
+            let end = meter
+                .exceeded()
+                .map_or(ReadEnd::NotAPlan, |_limit| ReadEnd::Limit);
+            (end, NOT_A_PLAN)
+        }
     };
     let data = reading.partial(unread);
     (
@@ -101,6 +102,16 @@ pub(crate) fn read(
         end,
     )
 }
+
+/// Reads the rest: otherwise the engine could not finish its output.
+fn drain(reader: &mut impl Read) {
+    if let Err(error) = io::copy(reader, &mut io::sink()) {
+        tracing::debug!(%error, "the output after a plan was not read");
+    }
+}
+
+/// The reason of a text that is not a plan.
+const NOT_A_PLAN: &str = "the output of the engine is not a plan that can be read";
 
 /// The reason of a plan that could not be read in time.
 pub(crate) const TOO_SLOW: &str = "the plan could not be read within 60 s";

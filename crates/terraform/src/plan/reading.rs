@@ -1,5 +1,6 @@
 //! From the parts of a plan to its data and its effect.
 
+use cts_core::hidden::HIDDEN;
 use cts_core::{Effect, excerpt};
 use cts_proto::run::v1::{
     DeferredChange, PlanCounts, PlanData, PlanExtent, PlannedAction, PlannedChange,
@@ -14,7 +15,7 @@ use super::context::PlanContext;
 use super::extent::{MOST_PLAN_BYTES, counts_only, without_attributes};
 use super::format::{Change, Deferred, Importing, Invocation, ResourceChange, Trigger};
 use super::json::{encode, encode_marks, put};
-use super::leaves::{attributes, output_values};
+use super::leaves::{attributes, has_secret, note_marked, output_values};
 use super::secrets::Secrets;
 
 /// Majors of the format that are known.
@@ -213,14 +214,12 @@ impl<'c> Reading<'c> {
                     marks(change.after_unknown.as_deref())?,
                 ]);
             }
+            if self.plan.extent() != PlanExtent::Counts {
+                note_marked(&mut self.secrets, change)?;
+            }
             let changes = !matches!(action, Some(PlannedAction::None | PlannedAction::Read));
             if changes && self.keeps_values(0) {
-                let found = attributes(
-                    context,
-                    &mut self.secrets,
-                    (address, change),
-                    self.values_left,
-                )?;
+                let found = attributes(context, (address, change), self.values_left)?;
                 let length = found.iter().flatten().map(Message::encoded_len).sum();
                 if self.keeps_values(found.as_ref().map_or(usize::MAX, |_found| length)) {
                     values = found.unwrap_or_default();
@@ -247,11 +246,15 @@ impl<'c> Reading<'c> {
             ..PlannedOutput::default()
         };
         let kept = self.keeps(&output);
+        if self.plan.extent() != PlanExtent::Counts {
+            note_marked(&mut self.secrets, change)?;
+        }
         if self.keeps_values(0) {
-            let [before, after] = output_values(self.context, &mut self.secrets, name, change)?;
-            let values = [&before, &after].into_iter().flatten();
-            if self.keeps_values(values.map(Message::encoded_len).sum()) {
-                (output.before, output.after) = (before, after);
+            let found = output_values(self.context, name, change, self.values_left)?;
+            let values = found.iter().flatten().flatten();
+            let length = values.map(Message::encoded_len).sum();
+            if self.keeps_values(found.as_ref().map_or(usize::MAX, |_found| length)) {
+                [output.before, output.after] = found.unwrap_or_default();
             }
         }
         if kept {
@@ -329,14 +332,16 @@ fn action_of(words: &[String]) -> Option<PlannedAction> {
     })
 }
 
-/// The id of an object that a resource takes over, or its identity as JSON.
+/// The id of an object that a resource takes over, or its identity as JSON, unless a secret is in it.
 fn importing(context: &PlanContext, importing: Option<&RawValue>) -> Result<String> {
     let Some(importing) = importing else {
         return Ok(String::new());
     };
     let Importing { id, identity } = Importing::deserialize(importing)?;
-    let identity = identity.map(|identity| identity.get().to_owned());
-    Ok(context.shown(&id.or(identity).unwrap_or_else(|| "unknown".to_owned())))
+    let is_hidden =
+        identity.is_some_and(|identity| has_secret(context, identity, 0).unwrap_or(true));
+    let identity = identity.map(|identity| if is_hidden { HIDDEN } else { identity.get() });
+    Ok(context.shown(id.as_deref().or(identity).unwrap_or("unknown")))
 }
 
 fn bytes(text: Option<&String>) -> Vec<u8> {

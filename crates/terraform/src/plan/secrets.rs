@@ -4,20 +4,30 @@
 use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use cts_core::hidden::HIDDEN;
 use cts_proto::run::v1::planned_value::Value as Shown;
 use cts_proto::run::v1::{PlanData, PlanExtent, PlannedValue};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
 use super::context::PlanContext;
-use super::extent::without_attributes;
-use super::json::{Shape, encode, text};
+use super::extent::{MOST_PLAN_BYTES, without_attributes};
+use super::json::{Shape, encode, is_true, text};
 
 /// Texts with this many characters or fewer are not secrets: they would be found everywhere.
 const TOO_SHORT: usize = 5;
 
 /// Most bytes of texts that are looked for.
 const MOST: usize = 256 * 1024;
+
+/// Characters that Go escapes in JSON, and other writers do not.
+const GO_ESCAPES: [(char, &str); 5] = [
+    ('<', "\\u003c"),
+    ('>', "\\u003e"),
+    ('&', "\\u0026"),
+    ('\u{2028}', "\\u2028"),
+    ('\u{2029}', "\\u2029"),
+];
 
 /// The texts in sensitive values of a plan.
 #[derive(Default)]
@@ -38,44 +48,84 @@ impl Secrets {
                 .try_for_each(|value| self.add(value, depth + 1)),
             Shape::Leaf => {
                 let found = text(value)?.filter(|text| text.chars().count() > TOO_SHORT);
-                if let Some(text) = found.filter(|_text| self.bytes <= MOST) {
-                    self.bytes += text.len();
-                    self.texts.insert(text);
+                for spelling in found.iter().flat_map(|text| spellings(text)) {
+                    let length = spelling.len();
+                    if self.bytes <= MOST && self.texts.insert(spelling) {
+                        self.bytes += length;
+                    }
                 }
                 Ok(())
             }
         }
     }
 
-    /// Hides every value of the plan in which one of the texts is. If the texts are too many, no values are kept.
+    /// Adds the texts in those parts of a value that have a mark.
+    pub(super) fn add_marked(
+        &mut self,
+        value: &RawValue,
+        marks: &RawValue,
+        depth: usize,
+    ) -> Result<(), Error> {
+        if is_true(marks) {
+            if value.get().len() > MOST_PLAN_BYTES {
+                self.bytes = usize::MAX;
+                return Ok(());
+            }
+            return self.add(value, depth);
+        }
+        match Shape::of(marks, depth)? {
+            Shape::Leaf => {}
+            Shape::List(marks) => {
+                if let Shape::List(list) = Shape::of(value, depth)? {
+                    for (value, marks) in list.into_iter().zip(marks) {
+                        self.add_marked(value, marks, depth + 1)?;
+                    }
+                }
+            }
+            Shape::Map(marks) => {
+                if let Shape::Map(map) = Shape::of(value, depth)? {
+                    for (name, marks) in marks {
+                        if let Some(value) = map.get(&name) {
+                            self.add_marked(value, marks, depth + 1)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hides every value, path and id of the plan in which one of the texts is. If the texts are too many, no values
+    /// and no ids are kept.
     pub(super) fn hide(self, plan: &mut PlanData, context: &PlanContext) -> Result<(), Error> {
-        if self.texts.is_empty() || plan.extent() != PlanExtent::All {
+        let are_too_many = self.bytes > MOST;
+        if plan.extent() == PlanExtent::Counts || self.texts.is_empty() && !are_too_many {
             return Ok(());
         }
-        // As between the quotes of a text of JSON.
-        let quoted = |text: &String| {
-            let quoted = Value::from(text.as_str()).to_string();
-            quoted[1..quoted.len() - 1].to_owned()
-        };
         let search = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(
-                self.texts
-                    .iter()
-                    .filter(|_text| self.bytes <= MOST)
-                    .map(quoted),
-            );
-        let (Ok(search), true) = (search, self.bytes <= MOST) else {
+            .build(self.texts.iter().filter(|_text| !are_too_many));
+        let (Ok(search), false) = (search, are_too_many) else {
             without_attributes(plan);
+            let importing = plan.changes.iter_mut().map(|change| &mut change.importing);
+            importing
+                .filter(|importing| !importing.is_empty())
+                .for_each(|importing| HIDDEN.clone_into(importing));
             return Ok(());
         };
         let is_secret =
             |value: &Option<PlannedValue>| match value.as_ref().map(|value| &value.value) {
-                Some(Some(Shown::Json(text))) => search.is_match(text),
+                Some(Some(Shown::Json(text))) => is_found(&search, text),
                 _ => false,
             };
         for change in &mut plan.changes {
+            if search.is_match(&change.importing) {
+                HIDDEN.clone_into(&mut change.importing);
+            }
             for attribute in &mut change.attributes {
+                if search.is_match(&attribute.path) {
+                    HIDDEN.clone_into(&mut attribute.path);
+                }
                 if is_secret(&attribute.before) || is_secret(&attribute.after) {
                     let place = [change.address.as_bytes(), attribute.path.as_bytes()];
                     hide(&mut attribute.before, context, place)?;
@@ -91,6 +141,36 @@ impl Secrets {
             }
         }
         Ok(())
+    }
+}
+
+/// A text itself, as it is between the quotes of JSON, and as Go writes JSON.
+fn spellings(text: &str) -> [String; 3] {
+    let quoted = Value::from(text).to_string();
+    let quoted = &quoted[1..quoted.len() - 1];
+    let escaped = GO_ESCAPES
+        .iter()
+        .fold(quoted.to_owned(), |text, (c, escape)| {
+            text.replace(*c, escape)
+        });
+    [text.to_owned(), quoted.to_owned(), escaped]
+}
+
+/// Whether one of the texts is in a value, in any spelling.
+fn is_found(search: &AhoCorasick, json: &str) -> bool {
+    // A value that cannot be read may have anything in it.
+    let read = || serde_json::from_str(json).map_or(true, |value| is_inside(search, &value));
+    search.is_match(json) || json.contains('\\') && read()
+}
+
+fn is_inside(search: &AhoCorasick, value: &Value) -> bool {
+    match value {
+        Value::String(text) => search.is_match(text),
+        Value::Array(list) => list.iter().any(|value| is_inside(search, value)),
+        Value::Object(map) => map
+            .iter()
+            .any(|(name, value)| search.is_match(name) || is_inside(search, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

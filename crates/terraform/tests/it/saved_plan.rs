@@ -5,12 +5,16 @@ use std::fs;
 use std::io::{Cursor, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use cts_core::{EngineKind, ModuleInterface, PlanMode, ProviderBlock, ProviderId};
-use cts_terraform::{render_root_module, required_version};
+use cts_core::lease::PlanKey;
+use cts_core::{EffectScope, EngineKind, ModuleInterface, PlanMode, ProviderBlock, ProviderId};
+use cts_terraform::{PlanContext, render_root_module, required_version};
 use cts_testkit::tofu_path;
 use serde_json::json;
+use tempfile::TempDir;
 use tokio::process::Command;
+use tokio::time::Instant;
 use zip::ZipArchive;
 
 use crate::fixture::{
@@ -67,6 +71,66 @@ async fn a_plan_that_fails_leaves_no_file() {
     let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     sandbox.terraform.save_plan(&attempt).await.unwrap_err();
     assert!(!sandbox.directory().path().join("saved.tfplan").exists());
+}
+
+/// How the plan is read by an engine that does this for `show`, within `limit`: numbers of created resources, and the
+/// reason why the plan was not read to its end.
+async fn read_with(show: &str, limit: Duration) -> (u32, Option<&'static str>) {
+    let engine = TempDir::new().unwrap();
+    let file = engine.path().join("terraform");
+    let real = terraform_path();
+    let real = real.display();
+    let show = show.replace("REAL", &format!("{real} \"$@\""));
+    let script = format!("#!/bin/sh\nif [ \"$1\" = show ]; then\n{show}\nfi\nexec {real} \"$@\"\n");
+    fs::write(&file, script).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut sandbox = Sandbox::with_engine(EngineKind::Terraform, file, KEEPS_SERVICES).await;
+    sandbox.terraform = sandbox.terraform.reading_plans_for(limit);
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
+    let (plan, _output) = sandbox.terraform.save_plan(&attempt).await.unwrap();
+    let context = PlanContext {
+        key: PlanKey::new([7; 32]),
+        scope: EffectScope {
+            workspace: "edge".into(),
+            lineage: None,
+        },
+        redact: Box::new(|text| text.into()),
+    };
+    let read = sandbox.terraform.read_plan(&attempt, &plan, context).await;
+    if let Ok(holder) = fs::read_to_string(sandbox.directory().path().join("holder")) {
+        let ended = Command::new("kill").arg(holder.trim()).status().await;
+        assert!(ended.unwrap().success(), "the holder of the pipe stays");
+    }
+    let read = read.unwrap();
+    (read.data.counts.unwrap().created, read.unread)
+}
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn a_process_that_keeps_the_output_open_does_not_hold_the_reading() {
+    let begun = Instant::now();
+    let holder = "setsid sleep 1000 2>/dev/null & echo $! > holder\nexec REAL";
+    assert_eq!(read_with(holder, MINUTE).await, (1, None));
+    let half =
+        "setsid sleep 1000 2>/dev/null & echo $! > holder\nprintf '{\"format_version\":'; exit 0";
+    let not_a_plan = "the output of the engine is not a plan that can be read";
+    assert_eq!(read_with(half, MINUTE).await, (0, Some(not_a_plan)));
+    assert!(begun.elapsed() < MINUTE);
+}
+
+#[tokio::test]
+async fn a_plan_that_takes_too_long_leaves_its_numbers() {
+    let slow = "printf '{\"format_version\":\"1.2\",\"resource_changes\":[{\"address\":\"a.b\",\"change\":{\"actions\":[\"create\"]}},'\nexec sleep 1000";
+    let read = read_with(slow, Duration::from_secs(1)).await;
+    assert_eq!(read, (1, Some("the plan could not be read within 60 s")));
+}
+
+#[tokio::test]
+async fn a_long_text_that_is_no_plan_leaves_its_reason() {
+    let long = "echo '{\"format_version\":7}'; head -c 1000000 /dev/zero || exit 1; exit 0";
+    let not_a_plan = "the output of the engine is not a plan that can be read";
+    assert_eq!(read_with(long, MINUTE).await, (0, Some(not_a_plan)));
 }
 
 /// The variables of a task with a provider that has a token, as cts writes them, and a plan with them.

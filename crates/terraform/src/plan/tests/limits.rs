@@ -97,6 +97,132 @@ fn names_marks_and_the_configuration_hide_values() {
 }
 
 #[test]
+fn a_sensitive_value_is_hidden_in_every_spelling() {
+    // As Terraform itself writes these texts.
+    let text = r#"{"format_version":"1.2","resource_changes":[
+        {"address":"a.v","change":{"actions":["create"],"before":null,"after":{"v":"p<ss&\"word\u2028 12"},"after_unknown":{},"before_sensitive":false,"after_sensitive":{"v":true}}},
+        {"address":"a.w","change":{"actions":["create"],"before":null,"after":{
+            "copy":"p\u003css\u0026\"word\u2028 12","encoded":"{\"p\":\"p\\u003css\\u0026\\\"word\\u2028 12\"}","other":"\u003c12",
+            "keys":{"p\u003css\u0026\"word\u2028 12":1}},"after_unknown":{},"before_sensitive":false,"after_sensitive":{}}}],
+        "output_changes":{"o":{"actions":["create"],"before":null,"after":{"p\u003css\u0026\"word\u2028 12":["x"]},"before_sensitive":false,"after_sensitive":false}}}"#;
+    let plan = plan_of(text);
+    assert_eq!(
+        attribute_lines(&plan.changes[1]),
+        [
+            "    ~ copy: absent -> hidden",
+            "    ~ encoded: absent -> hidden",
+            "    ~ (hidden): absent -> 1",
+            "    ~ other: absent -> \"\\u003c12\"",
+        ]
+    );
+    assert_eq!(value(plan.outputs[0].after.as_ref()), "hidden");
+}
+
+#[test]
+fn a_sensitive_text_counts_once() {
+    let change = |mark: Value| {
+        let mut change = created(&json!({ "v": "x".repeat(1024) }));
+        change["change"]["after_sensitive"] = mark;
+        change
+    };
+    let mut changes = vec![change(json!({ "v": true })); 300];
+    changes.push(change(json!({})));
+    let plan = of_changes(&changes);
+    assert_eq!(plan.extent(), PlanExtent::All);
+    let lines: Vec<_> = plan.changes.iter().flat_map(attribute_lines).collect();
+    assert_eq!(lines, vec!["    ~ v: absent -> hidden"; 301]);
+}
+
+#[test]
+fn marks_below_a_hidden_name_hide_copies() {
+    let mut change = created(&json!({ "env_token": { "a": ["marked text", "open text"] } }));
+    change["change"]["after_sensitive"] = json!({ "env_token": { "a": [true] } });
+    let copies = created(&json!({ "copy": "a marked text", "open": "open text" }));
+    let plan = of_changes(&[change, copies]);
+    assert_eq!(
+        attribute_lines(&plan.changes[1]),
+        [
+            "    ~ copy: absent -> hidden",
+            "    ~ open: absent -> \"open text\"",
+        ]
+    );
+}
+
+#[test]
+fn imported_objects_are_hidden_like_values() {
+    let shown = |importing: Value, mark: Value| {
+        let plan = of_changes(&[json!({
+            "address": "a.b",
+            "change": {
+                "actions": ["no-op"], "before": { "v": "marked text" }, "after": { "v": "marked text" },
+                "before_sensitive": mark, "after_sensitive": {}, "importing": importing
+            }
+        })]);
+        plan.changes[0].importing.clone()
+    };
+    let (marked, open) = (json!({ "v": true }), json!({}));
+    for (importing, mark, expected) in [
+        (json!({ "id": "the marked text" }), &marked, "(hidden)"),
+        (json!({ "id": "the marked text" }), &open, "the marked text"),
+        (
+            json!({ "identity": { "api_token": "t" } }),
+            &open,
+            "(hidden)",
+        ),
+        (
+            json!({ "identity": { "v": ["marked text"] } }),
+            &marked,
+            "(hidden)",
+        ),
+        (json!({ "identity": { "v": 1 } }), &marked, "{\"v\":1}"),
+    ] {
+        assert_eq!(shown(importing, mark.clone()), expected);
+    }
+    // Ids are hidden, too, if too many texts are sensitive.
+    let many = "x".repeat(300 * 1024);
+    let plan = of_changes(&[json!({
+        "address": "a.b",
+        "change": {
+            "actions": ["no-op"], "before": { "v": many }, "after": null,
+            "before_sensitive": { "v": true }, "importing": { "id": "i" }
+        }
+    })]);
+    assert_eq!(plan.changes[0].importing, "(hidden)");
+}
+
+#[test]
+fn a_value_longer_than_a_plan_is_not_taken_apart() {
+    let zeros = format!("[{}0]", "0,".repeat(9 * 1024 * 1024));
+    let text =
+        json!({ "format_version": "1.2", "resource_changes": [created(&json!({ "v": 7 }))] });
+    let plan = plan_of(
+        &text
+            .to_string()
+            .replace("\"v\":7", &format!("\"v\":{zeros}")),
+    );
+    assert_eq!(
+        (plan.extent(), plan.effect.len()),
+        (PlanExtent::Addresses, 32)
+    );
+    assert_eq!(plan.counts.unwrap().created, 1);
+}
+
+#[test]
+fn the_environment_of_a_container_is_hidden() {
+    let plan = of_changes(&[created(
+        &json!({ "env": ["DB_PASS=hunter2hunter2"], "inner": [{ "env": "x" }], "environment": 1 }),
+    )]);
+    assert_eq!(
+        attribute_lines(&plan.changes[0]),
+        [
+            "    ~ env: absent -> hidden",
+            "    ~ environment: absent -> 1",
+            "    ~ inner[0].env: absent -> hidden",
+        ]
+    );
+}
+
+#[test]
 fn a_sensitive_value_is_hidden_in_places_without_a_mark() {
     let value = |name: &str, text: &str, sensitive: Value| {
         let mut change = created(&json!({ name: text }));
