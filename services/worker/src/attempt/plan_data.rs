@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cts_core::lease::PlanKey;
 use cts_core::{Chain, EffectScope};
-use cts_proto::run::v1::{PlanData, PlanExtent};
+use cts_proto::run::v1::{PlanCounts, PlanData, PlanExtent};
 use cts_rpc::CallFailure;
 use cts_terraform::{
     MOST_PLAN_BYTES, PlanContext, PlanOutput, SavedPlan, counts_only, without_attributes,
@@ -21,12 +21,16 @@ use crate::redaction::Redactor;
 /// Most bytes of a plan in a report, compressed.
 const LARGEST: usize = 1024 * 1024;
 
+/// The reason of a plan that the engine did not show.
+const UNREAD: &str = "the plan could not be read";
+
 /// The default level of zstd.
 const LEVEL: i32 = 3;
 
 impl LocalRun<'_> {
-    /// Reads a plan and reports the plan, unless it changes nothing or the scheduler keeps no plans. A failure is
-    /// logged, and the run goes on.
+    /// Reads a plan and reports the plan, if the scheduler keeps plans. The first attempt reports no plan that changes
+    /// nothing; a further one does, which replaces the plan of the attempt before. A failure is logged, and the run goes
+    /// on.
     pub(super) async fn report_plan(
         self,
         plan: &SavedPlan,
@@ -34,21 +38,33 @@ impl LocalRun<'_> {
         redactor: &Arc<Redactor>,
     ) {
         let (run, stop) = (self.run, &self.attempt.stop);
-        let Some(key) = run
-            .lease
-            .plan_key
-            .clone()
-            .filter(|_key| output.changes_present)
-        else {
+        let Some(key) = run.lease.plan_key.clone() else {
             return;
         };
-        let begun = Instant::now();
-        let content = self.plan_content(plan, key, redactor).await;
-        run.spans.ended("read plan", begun.elapsed());
+        let data = if output.changes_present {
+            let begun = Instant::now();
+            let data = self.plan_data(plan, key, redactor).await;
+            run.spans.ended("read plan", begun.elapsed());
+            match data {
+                Ok(data) => data,
+                Err(_reason) if stop.is_cancelled() => return,
+                Err(reason) => {
+                    self.warn_unreported(&reason);
+                    numbers(PlanExtent::Counts, vec![UNREAD.to_owned()])
+                }
+            }
+        } else if run.lease.attempt > 1 {
+            numbers(PlanExtent::All, Vec::new())
+        } else {
+            return;
+        };
+        let compressing = spawn_blocking(move || compressed(data));
+        let content = compressing
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
         let content = match content {
             Ok(content) => content,
-            Err(_reason) if stop.is_cancelled() => return,
-            Err(reason) => return self.warn_unreported(&reason),
+            Err(error) => return self.warn_unreported(&error.to_string()),
         };
         let recorded = tokio::select! {
             recorded = run.shared.scheduler.record_plan(&run.lease, content) => recorded,
@@ -68,13 +84,13 @@ impl LocalRun<'_> {
         tracing::warn!(task_name = lease.task_name, run.id = %lease.run, reason, "the plan of the run is not kept as data");
     }
 
-    /// Reads a plan into the content of a report. An error is the reason for a log line.
-    async fn plan_content(
+    /// Reads a plan. An error is the reason for a log line.
+    async fn plan_data(
         self,
         plan: &SavedPlan,
         key: PlanKey,
         redactor: &Arc<Redactor>,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<PlanData, String> {
         let Self {
             run,
             terraform,
@@ -104,9 +120,17 @@ impl LocalRun<'_> {
         if let Some(reason) = read.unread {
             tracing::warn!(task_name = %attempt.task, run.id = %run.lease.run, reason, "only numbers of the plan are kept as data");
         }
-        let compressing = spawn_blocking(move || compressed(read.data));
-        let content = compressing.await.map_err(|error| error.to_string())?;
-        content.map_err(|error| error.to_string())
+        Ok(read.data)
+    }
+}
+
+/// A plan of which nothing but this is known.
+fn numbers(extent: PlanExtent, unclear: Vec<String>) -> PlanData {
+    PlanData {
+        extent: extent.into(),
+        counts: Some(PlanCounts::default()),
+        unclear,
+        ..PlanData::default()
     }
 }
 
@@ -131,7 +155,7 @@ fn compressed(mut plan: PlanData) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use cts_proto::run::v1::planned_value::Value;
-    use cts_proto::run::v1::{PlanCounts, PlannedAttribute, PlannedChange, PlannedValue};
+    use cts_proto::run::v1::{PlannedAttribute, PlannedChange, PlannedValue};
 
     use super::*;
 

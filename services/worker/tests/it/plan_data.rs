@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use cts_core::{EngineKind, PlanMode};
 use cts_proto::run::v1::{
-    KnownState, PlanData, PlanExtent, PlannedAction, PlannedChange, RunKind, planned_value::Value,
+    KnownState, PlanCounts, PlanData, PlanExtent, PlannedAction, PlannedChange, RunKind,
+    planned_value::Value,
 };
 use cts_testkit::tofu_path;
 use prost::Message as _;
@@ -91,6 +92,21 @@ async fn nothing_is_read_without_changes_and_for_a_scheduler_that_keeps_no_plans
 }
 
 #[tokio::test]
+async fn a_further_attempt_without_changes_replaces_the_plan() {
+    let mut stage = Stage::with_conduct(KEEPS, keeps_plans).await;
+    stage.strings.grant(RunKind::Apply, stage.input());
+    stage.strings.applied().await;
+    stage.strings.grant_again(RunKind::Plan, stage.input());
+    assert!(!stage.strings.planned().await.changes_present);
+    let expected = PlanData {
+        extent: PlanExtent::All.into(),
+        counts: Some(PlanCounts::default()),
+        ..PlanData::default()
+    };
+    assert_eq!(the_plan(&stage.strings), expected);
+}
+
+#[tokio::test]
 async fn equal_plans_have_equal_effects_whatever_the_run() {
     let mut stage = Stage::with_conduct(KEEPS, keeps_plans).await;
     let saved = stage.input_of(|definition| definition.file_definition.plan = PlanMode::Saved);
@@ -147,30 +163,28 @@ async fn with_show(lines: &str) -> (Stage, TempDir) {
     (stage, directory)
 }
 
+const NOT_A_PLAN: &str = "the output of the engine is not a plan that can be read";
+
 #[tokio::test]
 async fn a_run_goes_on_if_its_plan_cannot_be_read() {
     let cases = [
-        ("exit 1", 0),
-        ("exec cat saved.tfplan", 1),
+        ("exit 1", "the plan could not be read"),
+        ("exec cat saved.tfplan", NOT_A_PLAN),
         (
             "printf '{\"format_version\":\"1.2\",\"resource_changes\":['; exit 0",
-            1,
+            NOT_A_PLAN,
         ),
     ];
-    for (show, reports) in cases {
+    for (show, reason) in cases {
         let (mut stage, _directory) = with_show(show).await;
         stage.strings.grant(RunKind::Plan, stage.input());
         assert!(stage.strings.planned().await.changes_present);
-        let plans = reported(&stage.strings);
-        assert_eq!(plans.len(), reports, "{show}");
-        for plan in plans {
-            assert_eq!(
-                (plan.extent(), plan.unclear.len()),
-                (PlanExtent::Counts, 1),
-                "{show}"
-            );
-            assert_eq!(plan.effect, "");
-        }
+        let plan = the_plan(&stage.strings);
+        assert_eq!(plan.extent(), PlanExtent::Counts, "{show}");
+        assert_eq!(
+            (plan.effect.as_str(), &plan.unclear[..]),
+            ("", &[reason.to_owned()][..])
+        );
         assert!(!stage.file("saved.tfplan").exists());
     }
 }

@@ -160,6 +160,18 @@ impl Strings {
         self.lease(kind, run::Lease::default());
     }
 
+    /// Grants the second attempt at a run of this kind whose input has this content alone.
+    pub(crate) fn grant_again(&self, kind: run::RunKind, input: Vec<u8>) {
+        self.only_content(input);
+        self.lease(
+            kind,
+            run::Lease {
+                attempt: 2,
+                ..run::Lease::default()
+            },
+        );
+    }
+
     /// Grants a run of this kind whose input has these contents.
     pub(crate) fn grant_contents(&self, kind: run::RunKind, contents: Vec<run::InputContent>) {
         self.lease(
@@ -194,7 +206,7 @@ impl Strings {
             task_name: "edge".into(),
             input_hash: Digest::of(b"edge").to_string(),
             epoch: 1,
-            attempt: 1,
+            attempt: input.attempt.max(1),
             time_to_live: Some(convert::duration_to_wire(life)),
             kind: kind.into(),
             state,
