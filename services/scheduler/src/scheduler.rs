@@ -285,10 +285,10 @@ impl Scheduler {
                 proofs: self.proofs.clone(),
                 shutdown: shutdown.clone(),
             }))
-            .with(PlanServiceServer::new(PlanEndpoint {
-                store: Arc::clone(store),
-                proofs: self.proofs.clone(),
-            }))
+            .with(PlanServiceServer::new(PlanEndpoint::new(
+                Arc::clone(store),
+                self.proofs.clone(),
+            )))
             .with(RunServiceServer::new(runs.clone()))
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),

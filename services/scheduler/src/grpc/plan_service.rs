@@ -14,16 +14,49 @@ use cts_rpc::{chunks, convert};
 use cts_store::Store;
 use futures::Stream;
 use prost::Message;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
 use tonic::{Request, Response, Status};
 
-use self::content::decode;
+use self::content::{InvalidPlan, decode};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::status::OrStatus as _;
 
 #[derive(Debug)]
 pub(crate) struct PlanEndpoint {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) proofs: LeaseProofs,
+    store: Arc<dyn Store>,
+    proofs: LeaseProofs,
+    /// Room for plans that workers report. A slow reader takes nothing of this room.
+    reports: Arc<Semaphore>,
+    /// Room for plans that are read.
+    readings: Arc<Semaphore>,
+}
+
+/// Most plans in memory for reports, and as many for readers.
+const ROOM: usize = 4;
+
+impl PlanEndpoint {
+    pub(crate) fn new(store: Arc<dyn Store>, proofs: LeaseProofs) -> Self {
+        Self {
+            store,
+            proofs,
+            reports: Arc::new(Semaphore::new(ROOM)),
+            readings: Arc::new(Semaphore::new(ROOM)),
+        }
+    }
+}
+
+/// A decoded plan, with the room that the plan takes.
+type Decoded = (OwnedSemaphorePermit, Result<PlanData, InvalidPlan>);
+
+/// Decodes a plan once there is room, outside the threads of the runtime.
+async fn decoded(room: &Arc<Semaphore>, content: Vec<u8>) -> Result<Decoded, Status> {
+    let permit = Arc::clone(room).acquire_owned().await;
+    let permit = permit.map_err(|error| Status::internal(error.to_string()))?;
+    let decoding = spawn_blocking(move || (permit, decode(&content)));
+    decoding
+        .await
+        .map_err(|error| Status::internal(error.to_string()))
 }
 
 type Parts = Pin<Box<dyn Stream<Item = Result<proto::GetPlanResponse, Status>> + Send>>;
@@ -40,7 +73,9 @@ impl PlanService for PlanEndpoint {
         let Held { run, holder, epoch } =
             self.proofs
                 .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
-        decode(&request.content).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let (permit, plan) = decoded(&self.reports, request.content.clone()).await?;
+        plan.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        drop(permit);
         let recorded = self
             .store
             .record_plan(run, &holder, epoch, &request.content);
@@ -58,7 +93,8 @@ impl PlanService for PlanEndpoint {
         let content = content.ok_or_else(|| {
             Status::not_found(format!("run {run} does not exist or has no plan as data"))
         })?;
-        let mut plan = decode(&content).map_err(|error| {
+        let (permit, plan) = decoded(&self.readings, content).await?;
+        let mut plan = plan.map_err(|error| {
             tracing::error!(run.id = %run, %error, "a stored plan cannot be read");
             Status::data_loss("the stored plan cannot be read")
         })?;
@@ -68,7 +104,11 @@ impl PlanService for PlanEndpoint {
                 value.value = Some(Value::Hidden(true));
             }
         }
-        let parts = parts(plan).map(|part| Ok(proto::GetPlanResponse { part: Some(part) }));
+        let parts = parts(plan).map(move |part| {
+            // Held until the last part is sent, or nothing reads any more.
+            let _held = &permit;
+            Ok(proto::GetPlanResponse { part: Some(part) })
+        });
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
     }
 }
