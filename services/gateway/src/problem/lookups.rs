@@ -32,7 +32,7 @@ impl From<&CallError> for Problem {
             CallError::NoPlan(run) => unknown(
                 ErrorCode::PlanUnknown,
                 format!(
-                    "the run with id '{run}' has no plan as data: its plan changes nothing, is not made yet or is no longer kept, or its worker or its driver makes none"
+                    "the run with id '{run}' has no plan as data: its plan changes nothing, is not made yet or is no longer kept, the run makes no plan of its own (an apply without `plan = \"saved\"`, a check, a destruction), the plan could not be reported, or its worker or its driver makes none"
                 ),
             ),
             CallError::TooOld(part) => Self::new(
