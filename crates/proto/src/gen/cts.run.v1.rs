@@ -3202,8 +3202,7 @@ pub struct PlanData {
     #[prost(enumeration = "PlanExtent", tag = "3")]
     #[serde(with = "crate::json::Words::<crate::run::v1::PlanExtent>")]
     pub extent: i32,
-    /// Fingerprint of all that would be done, in hexadecimal; empty if the plan changes nothing, and if the scheduler has
-    /// given no key.
+    /// Fingerprint of all that would be done, in hexadecimal; empty if the plan changes nothing, or was not read to its end.
     #[prost(string, tag = "4")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub effect: ::prost::alloc::string::String,
@@ -3305,15 +3304,16 @@ pub struct PlannedChange {
     #[prost(string, tag = "7")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub reason: ::prost::alloc::string::String,
-    /// Id of the object that is taken into the state; empty if none is.
+    /// Id of the object that is taken into the state; empty without an import.
     #[prost(string, tag = "8")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub importing: ::prost::alloc::string::String,
-    /// Its attributes, those of nested values each by itself. Empty without a change, and if they are not kept or not shown.
+    /// Its attributes: each value that is not a list or a map has an attribute of its own. Empty without a change, and if
+    /// the attributes are not kept or not shown.
     #[prost(message, repeated, tag = "9")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub attributes: ::prost::alloc::vec::Vec<PlannedAttribute>,
-    /// Fingerprint of the change, in hexadecimal; empty for a resource without a change, a read, and without a key.
+    /// Fingerprint of the change, in hexadecimal; empty for a read and for a resource without a change.
     #[prost(string, tag = "10")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub effect: ::prost::alloc::string::String,
@@ -3407,7 +3407,7 @@ pub struct PlannedInvocation {
     #[prost(string, tag = "4")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub event: ::prost::alloc::string::String,
-    /// Fingerprint of the action, in hexadecimal; empty without a key.
+    /// Fingerprint of the action, in hexadecimal.
     #[prost(string, tag = "5")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub effect: ::prost::alloc::string::String,
