@@ -226,7 +226,7 @@ WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled AND t.destructio
 UNION ALL SELECT name || ' is ' || phase FROM tasks
 WHERE phase IN ('creating', 'deleting') AND destruction_suspended_at IS NULL
 UNION ALL SELECT name || ' is suspended' FROM tasks WHERE destruction_suspended_at IS NOT NULL
-UNION ALL SELECT name || CASE state_moves WHEN 0 THEN ' knows no move' ELSE ' has two states' END FROM tasks
+UNION ALL SELECT name || CASE WHEN state_moved_serial IS NULL THEN ' knows no move' ELSE ' has two states' END FROM tasks
 WHERE state_conflict LIKE '%changed since it was moved%' AND (enabled OR phase = 'deleting')
 UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused IS NULL
 ";
