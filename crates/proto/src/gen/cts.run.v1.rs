@@ -3272,7 +3272,7 @@ pub struct PlanCounts {
     #[prost(uint32, tag = "12")]
     pub deferred: u32,
 }
-/// What is planned for one resource.
+/// The plan for one resource.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3292,7 +3292,7 @@ pub struct PlannedChange {
     #[prost(string, tag = "4")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub provider: ::prost::alloc::string::String,
-    /// What is done to it.
+    /// Action on the resource.
     #[prost(enumeration = "PlannedAction", tag = "5")]
     #[serde(with = "crate::json::Words::<crate::run::v1::PlannedAction>")]
     pub action: i32,
@@ -3326,11 +3326,11 @@ pub struct PlannedAttribute {
     /// Its path, such as `tags\["name"\]` or `rule\[0\].port`.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    /// Its value before; absent if there was none.
+    /// Value before the change; absent without a value.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: ::core::option::Option<PlannedValue>,
-    /// Its value after; absent if there is none.
+    /// Value after the change; absent without a value.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: ::core::option::Option<PlannedValue>,
@@ -3345,7 +3345,7 @@ pub struct PlannedAttribute {
 /// A value, as far as it is shown.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PlannedValue {
-    /// Of a hidden value: a keyed hash, by which two values can be compared. Not in answers.
+    /// Keyed hash of a hidden value, which tells whether two hidden values differ. Answers do not have the hash.
     #[prost(bytes = "vec", tag = "4")]
     pub hash: ::prost::alloc::vec::Vec<u8>,
     #[prost(oneof = "planned_value::Value", tags = "1, 2, 3")]
@@ -3366,7 +3366,7 @@ pub mod planned_value {
         Hidden(bool),
     }
 }
-/// What is planned for an output of the root module.
+/// The plan for an output of the root module.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3374,15 +3374,15 @@ pub struct PlannedOutput {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// What is done to it.
+    /// Action on the output.
     #[prost(enumeration = "PlannedAction", tag = "2")]
     #[serde(with = "crate::json::Words::<crate::run::v1::PlannedAction>")]
     pub action: i32,
-    /// Its value before; absent if there was none.
+    /// Value before the change; absent without a value.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: ::core::option::Option<PlannedValue>,
-    /// Its value after; absent if there is none.
+    /// Value after the change; absent without a value.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: ::core::option::Option<PlannedValue>,
@@ -3461,7 +3461,7 @@ impl PlanExtent {
         }
     }
 }
-/// What is planned for a resource.
+/// Actions that are planned for a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum PlannedAction {

@@ -140,7 +140,7 @@ pub async fn runs_that_only_accompany_something_do_not_pass_in_the_place_of_a_he
     assert_held(&asked(&scene, run, 4, true).await);
     assert_eq!(scene.run(held).await.status, RunStatus::Queued);
     assert_eq!(scene.acquire().await, None);
-    // What is owed runs once the instances are back.
+    // The owed run is queued once the instances are back.
     assert_eq!(decide(&scene, "a", 10).await, Replace);
     assert_eq!(scene.lease().await.run, held);
 }

@@ -47,7 +47,7 @@ pub(super) struct Invocation {
     pub(super) invoke_action_trigger: Option<Box<RawValue>>,
 }
 
-/// What starts an action.
+/// The change or the call that starts an action.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Trigger {

@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// A plan of so many changes, each with a value of so many bytes. Noise does not become shorter.
+    /// A plan of `changes` changes, each with a value of `bytes` bytes. Compression does not shorten noise.
     fn plan(changes: u32, bytes: usize, noise: bool) -> PlanData {
         let mut random = fastrand::Rng::with_seed(7);
         let mut text = |length: usize| -> String {

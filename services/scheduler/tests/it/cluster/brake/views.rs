@@ -41,7 +41,7 @@ async fn an_outage_of_consul_of_twenty_minutes_loses_nothing() {
     let brake = fleet.brake().await;
     assert!(!brake.set && brake.lost <= 1, "{brake:?}");
 
-    // What Consul has lost meanwhile counts as soon as it answers.
+    // Instances that are lost meanwhile count as soon as Consul answers.
     fleet.show((0..3).map(|number| (number, 0)));
     fleet.is_set(true).await;
     assert_eq!(fleet.apply_due().await, names(&[]));
