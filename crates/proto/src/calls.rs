@@ -13,7 +13,7 @@ pub struct Call {
 /// The permitted callers of a method.
 #[derive(Debug, Clone, Copy)]
 pub enum Callers {
-    /// People with at least this role, gateways for them, and operators.
+    /// People with the rights of this role, gateways for them, and operators.
     People(Role),
     /// Workers.
     Worker,
@@ -28,6 +28,8 @@ pub enum Callers {
 pub enum Role {
     /// Reads.
     Read,
+    /// Approves and rejects effects of plans.
+    Approve,
     /// Operates.
     Operate,
     /// Administers.

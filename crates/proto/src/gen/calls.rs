@@ -13,6 +13,16 @@ pub const GET_OVERVIEW: Role = Role::Read;
 pub const RELEASE_BRAKE: Role = Role::Operate;
 /// Least role for `/cts.log.v1.LogService/ReadLog`.
 pub const READ_LOG: Role = Role::Read;
+/// Least role for `/cts.run.v1.ApprovalService/ApproveSet`.
+pub const APPROVE_SET: Role = Role::Approve;
+/// Least role for `/cts.run.v1.ApprovalService/DecideApproval`.
+pub const DECIDE_APPROVAL: Role = Role::Approve;
+/// Least role for `/cts.run.v1.ApprovalService/GetApproval`.
+pub const GET_APPROVAL: Role = Role::Read;
+/// Least role for `/cts.run.v1.ApprovalService/ListApprovals`.
+pub const LIST_APPROVALS: Role = Role::Read;
+/// Least role for `/cts.run.v1.ApprovalService/ReopenApproval`.
+pub const REOPEN_APPROVAL: Role = Role::Approve;
 /// Least role for `/cts.run.v1.PlanService/GetPlan`.
 pub const GET_PLAN: Role = Role::Read;
 /// Least role for `/cts.run.v1.RunService/CancelRun`.
@@ -72,6 +82,12 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.cluster.v1.ClusterService/ReleaseBrake", callers: Callers::People(RELEASE_BRAKE) },
     Call { path: "/cts.log.v1.LogService/AppendLog", callers: Callers::Worker },
     Call { path: "/cts.log.v1.LogService/ReadLog", callers: Callers::People(READ_LOG) },
+    Call { path: "/cts.run.v1.ApprovalService/ApproveSet", callers: Callers::People(APPROVE_SET) },
+    Call { path: "/cts.run.v1.ApprovalService/DecideApproval", callers: Callers::People(DECIDE_APPROVAL) },
+    Call { path: "/cts.run.v1.ApprovalService/GetApproval", callers: Callers::People(GET_APPROVAL) },
+    Call { path: "/cts.run.v1.ApprovalService/ListApprovals", callers: Callers::People(LIST_APPROVALS) },
+    Call { path: "/cts.run.v1.ApprovalService/PermitApply", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.ApprovalService/ReopenApproval", callers: Callers::People(REOPEN_APPROVAL) },
     Call { path: "/cts.run.v1.PlanService/GetPlan", callers: Callers::People(GET_PLAN) },
     Call { path: "/cts.run.v1.PlanService/RecordPlan", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/AcquireRun", callers: Callers::Worker },

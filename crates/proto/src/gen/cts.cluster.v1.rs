@@ -105,6 +105,10 @@ pub struct ConfigurationInForce {
     #[prost(string, tag = "6")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub fleet_max_shrink: ::prost::alloc::string::String,
+    /// The rule of approval for tasks without their own, and its time, as the text that members compare; empty without one.
+    #[prost(string, tag = "7")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub approvals: ::prost::alloc::string::String,
 }
 /// The configuration of a member.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

@@ -33,6 +33,10 @@ pub struct AcquireRunRequest {
     /// Secret.
     #[prost(bytes = "vec", tag = "9")]
     pub registration_secret: ::prost::alloc::vec::Vec<u8>,
+    /// The worker asks for permission before it applies (ApprovalService.PermitApply); it gets no run of a task with a rule
+    /// of approval otherwise.
+    #[prost(bool, tag = "10")]
+    pub asks_permission: bool,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -99,6 +103,9 @@ pub struct Lease {
     /// for the remote run, and begins nothing. The lease is not an attempt.
     #[prost(bool, tag = "17")]
     pub ends_remote_run: bool,
+    /// The worker asks for permission before it applies (ApprovalService.PermitApply).
+    #[prost(bool, tag = "19")]
+    pub asks_permission: bool,
 }
 /// Proof of a lease. A worker sends this message as the metadata "cts-lease-bin" of each call for the run: renewals,
 /// results, logs, and requests for its input and its bundle.
@@ -3516,6 +3523,986 @@ impl PlannedAction {
             "PLANNED_ACTION_FORGET" => Some(Self::Forget),
             _ => None,
         }
+    }
+}
+/// Asks whether a plan may be applied.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PermitApplyRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// The plan, as in RecordPlanRequest.
+    #[prost(bytes = "vec", tag = "4")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+}
+/// Whether a plan may be applied.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PermitApplyResponse {
+    /// The decision.
+    #[prost(enumeration = "PermitDecision", tag = "1")]
+    pub decision: i32,
+    /// The reason, as a text for display; empty if the plan may be applied.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// The effect of a plan that needs consent.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Approval {
+    /// Newest run that had the effect.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// The task.
+    #[prost(string, tag = "2")]
+    pub task_name: ::prost::alloc::string::String,
+    /// Fingerprint of the effect, as in PlanData.
+    #[prost(string, tag = "3")]
+    pub effect: ::prost::alloc::string::String,
+    /// State of the consent.
+    #[prost(enumeration = "ApprovalState", tag = "4")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::ApprovalState>")]
+    pub state: i32,
+    /// Numbers of the changes.
+    #[prost(message, optional, tag = "5")]
+    #[serde(with = "crate::json::or_empty")]
+    pub counts: ::core::option::Option<PlanCounts>,
+    /// Why the plan does not show everything that would be done, as in PlanData.
+    #[prost(string, repeated, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub unclear: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Since when the effect waits for a decision.
+    #[prost(message, optional, tag = "7")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub asked_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Since when the data of the task need the effect no longer; absent while they need the effect.
+    #[prost(message, optional, tag = "8")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub gone_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Caller that has decided; empty if nobody has.
+    #[prost(string, tag = "9")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub decided_by: ::prost::alloc::string::String,
+    /// Time of the decision; absent without one.
+    #[prost(message, optional, tag = "10")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub decided_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Comment on the decision; empty without one.
+    #[prost(string, tag = "11")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub comment: ::prost::alloc::string::String,
+    /// When the consent expires if it is not used; absent without consent.
+    #[prost(message, optional, tag = "12")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub expires_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// Asks for the effects that need consent.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListApprovalsRequest {
+    /// Patterns of the names of tasks; empty for all.
+    #[prost(string, repeated, tag = "1")]
+    pub tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Patterns of the names of tasks that the caller may see; empty for all.
+    #[prost(string, repeated, tag = "2")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Effects that need consent.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListApprovalsResponse {
+    /// The effects, by the names of their tasks: those that wait, those that are approved and not applied yet, and those
+    /// that are rejected.
+    #[prost(message, repeated, tag = "1")]
+    pub approvals: ::prost::alloc::vec::Vec<Approval>,
+    /// Digest of the waiting ones, which ApproveSet takes; empty if none waits.
+    #[prost(string, tag = "2")]
+    pub set: ::prost::alloc::string::String,
+}
+/// Asks for the consent to the effect of a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetApprovalRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+}
+/// The consent to the effect of a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetApprovalResponse {
+    /// The consent.
+    #[prost(message, optional, tag = "1")]
+    pub approval: ::core::option::Option<Approval>,
+}
+/// Decides about the effect of a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DecideApprovalRequest {
+    /// The run: any that had this effect.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Fingerprint of the effect.
+    #[prost(string, tag = "2")]
+    pub effect: ::prost::alloc::string::String,
+    /// Whether the effect is rejected instead of approved.
+    #[prost(bool, tag = "3")]
+    pub reject: bool,
+    /// Comment for display; at most 1 KiB. May be empty.
+    #[prost(string, tag = "4")]
+    pub comment: ::prost::alloc::string::String,
+}
+/// The decision is stored.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DecideApprovalResponse {
+    /// The consent after the decision.
+    #[prost(message, optional, tag = "1")]
+    pub approval: ::core::option::Option<Approval>,
+}
+/// Approves the effects of several tasks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ApproveSetRequest {
+    /// Patterns of the names of tasks, as in ListApprovalsRequest.
+    #[prost(string, repeated, tag = "1")]
+    pub tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Patterns of the names of tasks that the caller may see; empty for all.
+    #[prost(string, repeated, tag = "2")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The digest that ListApprovals has answered for the same patterns.
+    #[prost(string, tag = "3")]
+    pub set: ::prost::alloc::string::String,
+    /// Comment for display; at most 1 KiB. May be empty.
+    #[prost(string, tag = "4")]
+    pub comment: ::prost::alloc::string::String,
+}
+/// The effects are approved.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ApproveSetResponse {
+    /// The consents after the decision.
+    #[prost(message, repeated, tag = "1")]
+    pub approvals: ::prost::alloc::vec::Vec<Approval>,
+}
+/// Forgets rejections.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReopenApprovalRequest {
+    /// The task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+}
+/// The rejections are forgotten.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReopenApprovalResponse {
+    /// Number of effects that were rejected.
+    #[prost(uint32, tag = "1")]
+    pub reopened: u32,
+}
+/// Decision about the apply of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PermitDecision {
+    /// Not set: nothing is applied.
+    Unspecified = 0,
+    /// The plan may be applied.
+    Permitted = 1,
+    /// The run waits for a decision of a person. The attempt ends as interrupted.
+    Waits = 2,
+    /// A person has rejected the effect. The attempt fails, and the run with it.
+    Rejected = 3,
+    /// The task needs something else. The attempt ends as interrupted.
+    Unwanted = 4,
+    /// The plan needs consent, and has no effect to which consent can be given. The attempt fails.
+    Unknown = 5,
+}
+impl PermitDecision {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PERMIT_DECISION_UNSPECIFIED",
+            Self::Permitted => "PERMIT_DECISION_PERMITTED",
+            Self::Waits => "PERMIT_DECISION_WAITS",
+            Self::Rejected => "PERMIT_DECISION_REJECTED",
+            Self::Unwanted => "PERMIT_DECISION_UNWANTED",
+            Self::Unknown => "PERMIT_DECISION_UNKNOWN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PERMIT_DECISION_UNSPECIFIED" => Some(Self::Unspecified),
+            "PERMIT_DECISION_PERMITTED" => Some(Self::Permitted),
+            "PERMIT_DECISION_WAITS" => Some(Self::Waits),
+            "PERMIT_DECISION_REJECTED" => Some(Self::Rejected),
+            "PERMIT_DECISION_UNWANTED" => Some(Self::Unwanted),
+            "PERMIT_DECISION_UNKNOWN" => Some(Self::Unknown),
+            _ => None,
+        }
+    }
+}
+/// State of the consent to an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ApprovalState {
+    /// Not set.
+    Unspecified = 0,
+    /// The effect waits for a decision.
+    Waiting = 1,
+    /// The effect is approved, and not applied yet.
+    Approved = 2,
+    /// The effect is rejected.
+    Rejected = 3,
+    /// A run has used the consent.
+    Used = 4,
+}
+impl ApprovalState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "APPROVAL_STATE_UNSPECIFIED",
+            Self::Waiting => "APPROVAL_STATE_WAITING",
+            Self::Approved => "APPROVAL_STATE_APPROVED",
+            Self::Rejected => "APPROVAL_STATE_REJECTED",
+            Self::Used => "APPROVAL_STATE_USED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "APPROVAL_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "APPROVAL_STATE_WAITING" => Some(Self::Waiting),
+            "APPROVAL_STATE_APPROVED" => Some(Self::Approved),
+            "APPROVAL_STATE_REJECTED" => Some(Self::Rejected),
+            "APPROVAL_STATE_USED" => Some(Self::Used),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+#[cfg(feature = "grpc")]
+pub mod approval_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Consent of people to the effects of plans (docs/runs.md#consent). Served by the scheduler.
+    #[derive(Debug, Clone)]
+    pub struct ApprovalServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl ApprovalServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> ApprovalServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ApprovalServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ApprovalServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Asks whether a leased run may apply its plan, and records the plan as RecordPlan does. Unless the answer is
+        /// "permitted", nothing of the plan may be applied, and the attempt ends as interrupted, or as failed if it is
+        /// refused. Safe to repeat. INVALID_ARGUMENT if the content is no plan or too large.
+        pub async fn permit_apply(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PermitApplyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PermitApplyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.ApprovalService/PermitApply",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.ApprovalService", "PermitApply"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the effects that wait for a decision, and the rejected ones, by the names of their tasks.
+        pub async fn list_approvals(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListApprovalsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListApprovalsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.ApprovalService/ListApprovals",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.ApprovalService", "ListApprovals"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gets the consent to the effect of a run, newest first if the run had several effects. NOT_FOUND if the run has
+        /// had no effect that needs consent, or not any more.
+        pub async fn get_approval(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetApprovalRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetApprovalResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.ApprovalService/GetApproval",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.ApprovalService", "GetApproval"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Approves or rejects the effect of one run. NOT_FOUND as in GetApproval; ABORTED if the effect is another one than
+        /// the named one, or is decided already.
+        pub async fn decide_approval(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DecideApprovalRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DecideApprovalResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.ApprovalService/DecideApproval",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.ApprovalService", "DecideApproval"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Approves the effects of several tasks at once. ABORTED, and nothing is approved, if the effects that wait are not
+        /// those of the named set.
+        pub async fn approve_set(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ApproveSetRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ApproveSetResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.ApprovalService/ApproveSet",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.ApprovalService", "ApproveSet"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Forgets that the effects of a task were rejected, and makes its task run again. NOT_FOUND if the task does not
+        /// exist, or if none of its effects is rejected.
+        pub async fn reopen_approval(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReopenApprovalRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReopenApprovalResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.ApprovalService/ReopenApproval",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.ApprovalService", "ReopenApproval"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+#[cfg(feature = "grpc")]
+pub mod approval_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ApprovalServiceServer.
+    #[async_trait]
+    pub trait ApprovalService: std::marker::Send + std::marker::Sync + 'static {
+        /// Asks whether a leased run may apply its plan, and records the plan as RecordPlan does. Unless the answer is
+        /// "permitted", nothing of the plan may be applied, and the attempt ends as interrupted, or as failed if it is
+        /// refused. Safe to repeat. INVALID_ARGUMENT if the content is no plan or too large.
+        async fn permit_apply(
+            &self,
+            request: tonic::Request<super::PermitApplyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PermitApplyResponse>,
+            tonic::Status,
+        >;
+        /// Lists the effects that wait for a decision, and the rejected ones, by the names of their tasks.
+        async fn list_approvals(
+            &self,
+            request: tonic::Request<super::ListApprovalsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListApprovalsResponse>,
+            tonic::Status,
+        >;
+        /// Gets the consent to the effect of a run, newest first if the run had several effects. NOT_FOUND if the run has
+        /// had no effect that needs consent, or not any more.
+        async fn get_approval(
+            &self,
+            request: tonic::Request<super::GetApprovalRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetApprovalResponse>,
+            tonic::Status,
+        >;
+        /// Approves or rejects the effect of one run. NOT_FOUND as in GetApproval; ABORTED if the effect is another one than
+        /// the named one, or is decided already.
+        async fn decide_approval(
+            &self,
+            request: tonic::Request<super::DecideApprovalRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DecideApprovalResponse>,
+            tonic::Status,
+        >;
+        /// Approves the effects of several tasks at once. ABORTED, and nothing is approved, if the effects that wait are not
+        /// those of the named set.
+        async fn approve_set(
+            &self,
+            request: tonic::Request<super::ApproveSetRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ApproveSetResponse>,
+            tonic::Status,
+        >;
+        /// Forgets that the effects of a task were rejected, and makes its task run again. NOT_FOUND if the task does not
+        /// exist, or if none of its effects is rejected.
+        async fn reopen_approval(
+            &self,
+            request: tonic::Request<super::ReopenApprovalRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReopenApprovalResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Consent of people to the effects of plans (docs/runs.md#consent). Served by the scheduler.
+    #[derive(Debug)]
+    pub struct ApprovalServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ApprovalServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ApprovalServiceServer<T>
+    where
+        T: ApprovalService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/cts.run.v1.ApprovalService/PermitApply" => {
+                    #[allow(non_camel_case_types)]
+                    struct PermitApplySvc<T: ApprovalService>(pub Arc<T>);
+                    impl<
+                        T: ApprovalService,
+                    > tonic::server::UnaryService<super::PermitApplyRequest>
+                    for PermitApplySvc<T> {
+                        type Response = super::PermitApplyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PermitApplyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ApprovalService>::permit_apply(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PermitApplySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.ApprovalService/ListApprovals" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListApprovalsSvc<T: ApprovalService>(pub Arc<T>);
+                    impl<
+                        T: ApprovalService,
+                    > tonic::server::UnaryService<super::ListApprovalsRequest>
+                    for ListApprovalsSvc<T> {
+                        type Response = super::ListApprovalsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListApprovalsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ApprovalService>::list_approvals(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListApprovalsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.ApprovalService/GetApproval" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetApprovalSvc<T: ApprovalService>(pub Arc<T>);
+                    impl<
+                        T: ApprovalService,
+                    > tonic::server::UnaryService<super::GetApprovalRequest>
+                    for GetApprovalSvc<T> {
+                        type Response = super::GetApprovalResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetApprovalRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ApprovalService>::get_approval(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetApprovalSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.ApprovalService/DecideApproval" => {
+                    #[allow(non_camel_case_types)]
+                    struct DecideApprovalSvc<T: ApprovalService>(pub Arc<T>);
+                    impl<
+                        T: ApprovalService,
+                    > tonic::server::UnaryService<super::DecideApprovalRequest>
+                    for DecideApprovalSvc<T> {
+                        type Response = super::DecideApprovalResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DecideApprovalRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ApprovalService>::decide_approval(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DecideApprovalSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.ApprovalService/ApproveSet" => {
+                    #[allow(non_camel_case_types)]
+                    struct ApproveSetSvc<T: ApprovalService>(pub Arc<T>);
+                    impl<
+                        T: ApprovalService,
+                    > tonic::server::UnaryService<super::ApproveSetRequest>
+                    for ApproveSetSvc<T> {
+                        type Response = super::ApproveSetResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ApproveSetRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ApprovalService>::approve_set(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ApproveSetSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.ApprovalService/ReopenApproval" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReopenApprovalSvc<T: ApprovalService>(pub Arc<T>);
+                    impl<
+                        T: ApprovalService,
+                    > tonic::server::UnaryService<super::ReopenApprovalRequest>
+                    for ReopenApprovalSvc<T> {
+                        type Response = super::ReopenApprovalResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReopenApprovalRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ApprovalService>::reopen_approval(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReopenApprovalSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ApprovalServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "cts.run.v1.ApprovalService";
+    impl<T> tonic::server::NamedService for ApprovalServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
     }
 }
 /// Records a plan.

@@ -875,6 +875,8 @@ pub enum ObstacleKind {
     ModuleUnusable = 31,
     /// The release of the brake of the fleet, or the return of the instances.
     Brake = 32,
+    /// The consent of a person to the effect of a plan.
+    Approval = 33,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -899,6 +901,7 @@ impl ObstacleKind {
             Self::StateConflict => "OBSTACLE_KIND_STATE_CONFLICT",
             Self::ModuleUnusable => "OBSTACLE_KIND_MODULE_UNUSABLE",
             Self::Brake => "OBSTACLE_KIND_BRAKE",
+            Self::Approval => "OBSTACLE_KIND_APPROVAL",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -920,6 +923,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_STATE_CONFLICT" => Some(Self::StateConflict),
             "OBSTACLE_KIND_MODULE_UNUSABLE" => Some(Self::ModuleUnusable),
             "OBSTACLE_KIND_BRAKE" => Some(Self::Brake),
+            "OBSTACLE_KIND_APPROVAL" => Some(Self::Approval),
             _ => None,
         }
     }
@@ -1001,6 +1005,9 @@ pub struct CreateTaskResponse {
     /// The plan, with RUN_MODE_INSPECT; absent if the task is disabled.
     #[prost(message, optional, tag = "2")]
     pub plan: ::core::option::Option<super::super::run::v1::Planned>,
+    /// The run that waits for the consent of a person; empty if none does.
+    #[prost(string, tag = "3")]
+    pub waiting_run_id: ::prost::alloc::string::String,
 }
 /// Asks for a change of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1024,6 +1031,9 @@ pub struct UpdateTaskResponse {
     /// The plan, with RUN_MODE_INSPECT; absent if it was to be switched off.
     #[prost(message, optional, tag = "2")]
     pub plan: ::core::option::Option<super::super::run::v1::Planned>,
+    /// The run that waits for the consent of a person; empty if none does.
+    #[prost(string, tag = "3")]
+    pub waiting_run_id: ::prost::alloc::string::String,
 }
 /// Asks for the replacement of a task's declaration.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1056,6 +1066,9 @@ pub struct ReplaceTaskResponse {
     /// declaration.
     #[prost(string, tag = "2")]
     pub held: ::prost::alloc::string::String,
+    /// The run that waits for the consent of a person; empty if none does.
+    #[prost(string, tag = "3")]
+    pub waiting_run_id: ::prost::alloc::string::String,
 }
 /// Asks for the end of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -68,6 +68,7 @@ words!(
     run::PlannedAction,
     run::ResourceAction,
     run::RunKind,
+    run::ApprovalState,
     run::RunPhase,
     run::RunStatus,
     run::StateKeep,

@@ -24,7 +24,7 @@ pub(crate) fn table(pool: &DescriptorPool) -> String {
     let mut rows = String::new();
     for (path, method) in methods {
         let role = role(pool, &method);
-        let callers = if ["Read", "Operate", "Admin"].contains(&&*role) {
+        let callers = if ["Read", "Approve", "Operate", "Admin"].contains(&&*role) {
             let name = upper_snake(method.name());
             write!(
                 source,
