@@ -3,9 +3,11 @@
 mod audit;
 mod caller;
 mod patterns;
+mod role;
 mod roles;
 
 pub use audit::{AuditAction, AuditOutcome, AuditRecord, LONGEST_ARGUMENT};
 pub use caller::{Caller, CallerKind, LONGEST_NAME};
 pub use patterns::{InvalidPattern, TaskPatterns};
-pub use roles::{Role, ServerProof, ServiceRole, ServiceRoles, UnknownRole, UnknownWord};
+pub use role::{Role, UnknownRole};
+pub use roles::{ServerProof, ServiceRole, ServiceRoles, UnknownWord};

@@ -1,6 +1,7 @@
 //! From a complete input to the end of its run: the queue, attempts, losses, events and states.
 
 pub(crate) mod after_run;
+pub(crate) mod approval;
 pub(crate) mod complete_input;
 pub(crate) mod current_state;
 pub(crate) mod delivery;

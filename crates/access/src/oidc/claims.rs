@@ -25,7 +25,7 @@ pub(super) fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a
         .filter(|text| !text.is_empty())
 }
 
-/// The largest role that a claim gives, which is a text or a list of texts.
+/// The role with all rights that a claim gives, which is a text or a list of texts.
 pub(super) fn role(
     claims: &Map<String, Value>,
     name: &str,
@@ -33,9 +33,12 @@ pub(super) fn role(
 ) -> Option<Role> {
     let of = |text: &str| roles.get(text).copied();
     match found(claims, name)? {
-        Value::Array(values) => values.iter().filter_map(Value::as_str).filter_map(of).max(),
+        Value::Array(values) => {
+            let texts = values.iter().filter_map(Value::as_str);
+            texts.filter_map(of).reduce(Role::with)
+        }
         Value::String(text) if BLANK_SEPARATED.contains(&name) => {
-            text.split(' ').filter_map(of).max()
+            text.split(' ').filter_map(of).reduce(Role::with)
         }
         Value::String(text) => of(text),
         _ => None,
@@ -61,10 +64,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_role_of_a_text_or_a_list_counts() {
+    fn the_roles_of_a_text_or_a_list_add_up() {
         let claims = json!({
             "group": "ops",
             "groups": ["x", "ops", "platform", 1],
+            "duties": ["consent", "ops", "x"],
             "realm": {"roles": ["ops"]},
             "resource_access": {"cts.example": {"roles": ["platform"]}},
             "https://cts.example/roles": ["platform"],
@@ -72,11 +76,16 @@ mod tests {
             "department": "not ops",
         });
         let claims = claims.as_object().unwrap();
-        let roles = [("ops", Role::Operate), ("platform", Role::Admin)];
+        let roles = [
+            ("ops", Role::Operate),
+            ("platform", Role::Admin),
+            ("consent", Role::Approve),
+        ];
         let roles = roles.map(|(name, role)| (name.to_owned(), role)).into();
         for (name, expected) in [
             ("group", Some(Role::Operate)),
             ("groups", Some(Role::Admin)),
+            ("duties", Some(Role::OperateApprove)),
             ("realm.roles", Some(Role::Operate)),
             ("https://cts.example/roles", Some(Role::Admin)),
             ("resource_access.cts.example.roles", Some(Role::Admin)),

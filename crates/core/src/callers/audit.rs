@@ -61,6 +61,12 @@ spelled! {
         DrainWorker = "worker.drain",
         /// The brake of the fleet is released.
         ReleaseBrake = "brake.release",
+        /// Effects of plans are approved.
+        Approve = "approval.approve",
+        /// The effect of a plan is rejected.
+        Reject = "approval.reject",
+        /// Rejected effects of a task are reopened.
+        Reopen = "approval.reopen",
         /// A configuration is put in force.
         ApplyConfiguration = "configuration.apply",
         /// A token is created.

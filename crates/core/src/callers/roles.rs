@@ -1,4 +1,4 @@
-//! Roles of people and of services.
+//! Roles of services, and the roles that certificates name.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,21 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::callers::role::{Role, UnknownRole};
 use crate::spelled;
-
-spelled! {
-    /// The role of a person or a program outside of cts. Each role includes the rights of the roles before it.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Role {
-        /// Reads.
-        Read = "read",
-        /// Runs, enables, disables, cancels, releases and drains.
-        Operate = "operate",
-        /// Creates, changes and deletes tasks, and reads the audit records.
-        Admin = "admin",
-    }
-}
 
 spelled! {
     /// The role of a caller of the services' gRPC methods.
@@ -40,11 +27,6 @@ spelled! {
     }
 }
 
-/// The text does not name a role.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no role: use one of {known}", known = .1)]
-pub struct UnknownRole(String, String);
-
 /// The text is not a known word.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not known")]
@@ -55,24 +37,9 @@ impl ServiceRole {
     pub const SERVERS: [Self; 4] = [Self::Watcher, Self::Scheduler, Self::Worker, Self::Gateway];
 }
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl fmt::Display for ServiceRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Role {
-    type Err = UnknownRole;
-
-    fn from_str(text: &str) -> Result<Self, UnknownRole> {
-        let found = Self::ALL.into_iter().find(|role| role.as_str() == text);
-        found.ok_or_else(|| unknown(text, Self::ALL.map(Self::as_str)))
     }
 }
 
@@ -81,12 +48,8 @@ impl FromStr for ServiceRole {
 
     fn from_str(text: &str) -> Result<Self, UnknownRole> {
         let found = Self::ALL.into_iter().find(|role| role.as_str() == text);
-        found.ok_or_else(|| unknown(text, Self::ALL.map(Self::as_str)))
+        found.ok_or_else(|| UnknownRole::new(text, Self::ALL.map(Self::as_str).join(", ")))
     }
-}
-
-fn unknown<const N: usize>(text: &str, known: [&str; N]) -> UnknownRole {
-    UnknownRole(text.to_owned(), known.join(", "))
 }
 
 /// Whether the certificate of a server proves its role.
@@ -123,7 +86,7 @@ impl ServiceRoles {
                 roles.services.insert(role);
             }
             if let Ok(role) = label.parse() {
-                roles.person = roles.person.max(Some(role));
+                roles.person = Some(roles.person.map_or(role, |known| known.with(role)));
             }
         }
         roles
@@ -150,7 +113,7 @@ impl ServiceRoles {
         }
     }
 
-    /// The role over the REST API: the named role with the most rights; an operator counts as admin.
+    /// The role over the REST API, with the rights of all named roles; an operator counts as admin.
     pub fn person(&self) -> Option<Role> {
         if self.contains(ServiceRole::Operator) {
             return Some(Role::Admin);
@@ -220,9 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn people_have_the_largest_role_that_is_named() {
+    fn people_have_the_rights_of_all_roles_that_are_named() {
         let person = |names: &[&str]| ServiceRoles::of(names.iter().copied(), None).person();
         assert_eq!(person(&["read.x", "operate.x"]), Some(Role::Operate));
+        assert_eq!(
+            person(&["operate.x", "approve.x"]),
+            Some(Role::OperateApprove)
+        );
         assert_eq!(person(&["read.x", "operator.x"]), Some(Role::Admin));
         assert_eq!(person(&["scheduler.x"]), None);
     }

@@ -88,6 +88,11 @@ pub enum OpenRun {
         /// Whether the run waits for a condition outside of cts.
         waits: bool,
     },
+    /// The run is queued until a person consents to its effect.
+    Awaits {
+        /// Start of its first attempt, if known.
+        since: Option<DateTime<Utc>>,
+    },
     /// The run is queued.
     Queued {
         /// Due time.
@@ -157,7 +162,7 @@ impl StateFacts {
         now: DateTime<Utc>,
     ) -> (CurrentState, Option<DateTime<Utc>>, Option<DateTime<Utc>>) {
         match self.run {
-            Some(OpenRun::Running { since, waits: true }) => {
+            Some(OpenRun::Running { since, waits: true } | OpenRun::Awaits { since }) => {
                 return (CurrentState::Waiting, since, None);
             }
             Some(OpenRun::Running { since, .. }) => return (CurrentState::Running, since, None),
@@ -177,7 +182,7 @@ impl StateFacts {
                 return (CurrentState::Retrying, self.newest_event, Some(due_at));
             }
             Some(OpenRun::Queued { due_at }) => return (CurrentState::Queued, Some(due_at), None),
-            Some(OpenRun::Running { .. }) | None => {}
+            Some(OpenRun::Running { .. } | OpenRun::Awaits { .. }) | None => {}
         }
         if !self.enabled {
             return (CurrentState::Disabled, None, None);
@@ -240,6 +245,11 @@ mod tests {
         OpenRun::Running { since, waits }
     }
 
+    fn awaits() -> OpenRun {
+        let since = Some(ago(7));
+        OpenRun::Awaits { since }
+    }
+
     fn due_at(due_at: DateTime<Utc>) -> OpenRun {
         OpenRun::Queued { due_at }
     }
@@ -279,6 +289,8 @@ mod tests {
             (blocked, Blocked, Some(ago(90)), None),
             (with(blocked, running(false)), Running, Some(ago(7)), None),
             (with(blind, running(true)), Waiting, Some(ago(7)), None),
+            (with(blocked, awaits()), Waiting, Some(ago(7)), None),
+            (with(off(WELL), awaits()), Waiting, Some(ago(7)), None),
             (with(blind, due_at(ago(3))), Queued, Some(ago(3)), None),
             (with(off(WELL), due_at(ago(3))), Queued, Some(ago(3)), None),
             (with(blind, due_at(later)), Retrying, None, Some(later)),

@@ -108,6 +108,8 @@ pub struct TaskRuns {
     pub last_applied: Option<Digest>,
     /// Input of a cancelled run, which waits for a newer input or for a requested run.
     pub withheld: Option<Digest>,
+    /// A person has rejected the effect of that input, so every run is withheld.
+    pub rejected: bool,
     /// An accompanying apply was blocked and is no longer requested: the next apply is made even if its input is
     /// applied.
     pub owes: bool,
@@ -189,6 +191,10 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
         Some(_) if wanted.requested => EnqueueDecision::Supersede,
         Some(_) => EnqueueDecision::Replace,
     };
+    let withheld = runs.queued.is_none() && runs.withheld == Some(wanted.input);
+    if withheld && runs.rejected {
+        return EnqueueDecision::Withhold;
+    }
     if wanted.requested && !wanted.accompanies {
         return own_run;
     }
@@ -203,7 +209,6 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
                 .is_some_and(|queued| !queued.no_retry || queued.input != wanted.input),
         };
     }
-    let withheld = runs.queued.is_none() && runs.withheld == Some(wanted.input);
     if (wanted.skip_unchanged || is_due) && withheld {
         return EnqueueDecision::Withhold;
     }

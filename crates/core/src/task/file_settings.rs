@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::spelled;
+use crate::task::approval_rule::ApprovalRule;
 use crate::task::shrink_limit::ShrinkLimit;
 use crate::words::timeouts::TaskTimeouts;
 
@@ -32,6 +33,10 @@ pub struct FileSettings {
     /// Concurrency group: at most one task of a group applies at a time; an extension of cts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_group: Option<String>,
+    /// Which effects need the consent of a person; an extension of cts. `None` for the rule of the files for tasks
+    /// without their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalRule>,
 }
 
 impl Default for FileSettings {
@@ -42,6 +47,7 @@ impl Default for FileSettings {
             timeouts: TaskTimeouts::default(),
             guard: ShrinkLimit::default(),
             concurrency_group: None,
+            approval: None,
         }
     }
 }

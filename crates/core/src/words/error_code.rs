@@ -52,6 +52,10 @@ codes! {
     RunUnknown = "run-unknown",
     /// The run has no plan as data.
     PlanUnknown = "plan-unknown",
+    /// The run has no effect that needs consent, or the task has no rejected effect.
+    ApprovalUnknown = "approval-unknown",
+    /// The effect is decided already, or differs from the effect that the request names.
+    ApprovalChanged = "approval-changed",
     /// The worker does not exist.
     WorkerUnknown = "worker-unknown",
     /// The state of the run does not allow the request.

@@ -21,7 +21,7 @@ pub enum Rule {
     Open,
     /// Every client with a certificate of the services' authority or a token.
     Known,
-    /// Certificates with one of these roles, and users with at least this role; without a role no token suffices.
+    /// Certificates with one of these roles, and users whose role includes this one; without it no token suffices.
     Roles(&'static [ServiceRole], Option<Role>),
 }
 
@@ -58,6 +58,7 @@ const fn methods() -> [Method; CALLS.len() + STANDARD.len()] {
 pub const fn role(role: calls::Role) -> Role {
     match role {
         calls::Role::Read => Role::Read,
+        calls::Role::Approve => Role::Approve,
         calls::Role::Operate => Role::Operate,
         calls::Role::Admin => Role::Admin,
     }
@@ -93,7 +94,10 @@ impl Rule {
             Self::Open | Self::Known => true,
             Self::Roles(services, person) => {
                 services.iter().any(|role| roles.contains(*role))
-                    || person.is_some_and(|least| roles.person() >= Some(least))
+                    || person.is_some_and(|least| {
+                        let role = roles.person();
+                        role.is_some_and(|role| role.includes(least))
+                    })
             }
         }
     }
@@ -102,7 +106,7 @@ impl Rule {
     pub fn admits_token(self, role: Role) -> bool {
         match self {
             Self::Open | Self::Known => true,
-            Self::Roles(_, person) => person.is_some_and(|least| role >= least),
+            Self::Roles(_, person) => person.is_some_and(|least| role.includes(least)),
         }
     }
 }

@@ -78,6 +78,7 @@ async fn each_certificate_calls_the_methods_of_its_roles_only() {
         "gateway",
         "operator",
         "read",
+        "approve",
         "operate",
         "admin",
         "none",

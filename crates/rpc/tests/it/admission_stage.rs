@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use cts_core::callers::Role;
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::admission::{AccessRules, CallContext};
 use cts_rpc::{Address, ClientTls, Endpoints, ServerTls, connect_tls};
@@ -62,6 +63,7 @@ macro_rules! played {
 
 played! {
     Access = "cts.access.v1.AccessService";
+    Approvals = "cts.run.v1.ApprovalService";
     Bundles = "cts.bundle.v1.BundleService";
     Cluster = "cts.cluster.v1.ClusterService";
     Logs = "cts.log.v1.LogService";
@@ -252,12 +254,15 @@ pub(crate) fn named(role: &str) -> String {
 
 /// Whether the document gives a role, of services or of people, the method.
 pub(crate) fn allows(row: &Documented, role: &str) -> bool {
-    let people = ["read", "operate", "admin"];
-    let rank = |role: &str| people.iter().position(|known| *known == role);
-    let person = rank(role).or((role == "operator").then_some(2));
+    let person = match role {
+        "operator" => Some(Role::Admin),
+        role => role.parse().ok(),
+    };
+    let least = row.people.parse().ok();
     let is_service = row
         .services
         .iter()
         .any(|known| known == role || known == "all");
-    is_service || rank(&row.people).is_some_and(|least| person >= Some(least))
+    let both = person.zip(least);
+    is_service || both.is_some_and(|(person, least): (Role, Role)| person.includes(least))
 }

@@ -39,7 +39,9 @@ impl Tokens {
         };
         let all = [
             ("read", entry(Role::Read, &[], false)),
+            ("approve", entry(Role::Approve, &[], false)),
             ("operate", entry(Role::Operate, &[], false)),
+            ("operate,approve", entry(Role::OperateApprove, &[], false)),
             ("admin", entry(Role::Admin, &[], false)),
             ("limited", entry(Role::Admin, &["web-*"], false)),
             ("expired", entry(Role::Admin, &[], true)),
@@ -81,7 +83,7 @@ async fn tokens_call_the_methods_of_their_roles() {
     for (path, row) in documented() {
         let is_open = path == HEALTH;
         let is_known = path == REFLECTION || path == WATCH_HEALTH;
-        for role in ["read", "operate", "admin"] {
+        for role in ["read", "approve", "operate", "operate,approve", "admin"] {
             let answer = call(&channel, &path, &[("authorization", &tokens.get(role))]).await;
             let allowed = is_open || is_known || allows_person(&row, role);
             assert_eq!(answer.is_ok(), allowed, "{role} {path}: {answer:?}");

@@ -67,7 +67,7 @@ async fn each_certificate_is_accepted_as_the_servers_of_its_roles_only() {
     ];
     let authority = Authority::new();
     let column = documented();
-    assert_eq!(column.len(), 8, "{column:?}");
+    assert_eq!(column.len(), 9, "{column:?}");
     for (role, documented) in column {
         let server = server(&authority, &[&named(&role)]).await;
         for expected in EXPECTED {

@@ -21,6 +21,7 @@ fn runs(queued: Option<u8>, running: Option<u8>, last_applied: Option<u8>) -> Ta
         withdrawn: false,
         last_applied: last_applied.map(input),
         withheld: None,
+        rejected: false,
         owes: false,
     }
 }

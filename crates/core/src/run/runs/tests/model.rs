@@ -51,6 +51,7 @@ impl Model {
             withdrawn: false,
             last_applied: self.last_applied,
             withheld: None,
+            rejected: false,
             owes: false,
         }
     }
