@@ -38,6 +38,7 @@ task {
   condition "services" { regexp = "^web.*" use_as_module_input = true cts_user_defined_meta { k = "v" } }
   module_input "consul-kv" { path = "k" recurse = true datacenter = "dc1" namespace = "n" }
   buffer_period { min = "1s" }
+  approval = "always"
 }
 task {
   name = "b"
@@ -48,4 +49,6 @@ task {
 }
 task { name = "c" module = "m/n/o" condition "intentions" { source_services { names = ["a"] } destination_services { regexp = "b" } } }
 service { name = "web" id = "w" datacenter = "dc1" cts_user_defined_meta { a = "b" } }
+approval = "destroy"
+approval_expires = "12h"
 fleet_max_shrink { share = "20%" within = "10m" at_least = 20 }

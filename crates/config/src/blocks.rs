@@ -1,5 +1,6 @@
 //! Blocks of the top level, one file each: the settings, their defaults and limits, and how they are read.
 
+pub(crate) mod approvals;
 pub(crate) mod buffer;
 pub(crate) mod client_limits;
 pub(crate) mod client_tls;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{Backend, BufferPeriod, LogLevel, ProviderBlock, TaskName, TaskSpec};
+use cts_core::{
+    ApprovalDefaults, ApprovalRule, Backend, BufferPeriod, LogLevel, ProviderBlock, TaskName,
+    TaskSpec,
+};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
@@ -74,6 +77,8 @@ pub struct Config {
     pub gateway: GatewayConfig,
     /// `fleet_max_shrink`, a cts-only block: the brake of the fleet; `None` while it is off.
     pub fleet_max_shrink: Option<FleetMaxShrink>,
+    /// `approval` and `approval_expires`, cts-only: consent for tasks without a rule of their own.
+    pub approvals: ApprovalDefaults,
     /// `high_availability`, the block of CTS Enterprise.
     pub high_availability: Option<HighAvailability>,
     /// `task` blocks in the order of the files; names are unique.
@@ -178,6 +183,16 @@ impl Config {
             Some(HaStorage::Postgres) | None => OnTakeover::Changed,
         };
         self.scheduler.on_takeover.unwrap_or(default)
+    }
+
+    /// Whether any task may need the consent of a person.
+    pub fn asks_for_approval(&self) -> bool {
+        let own = self
+            .tasks
+            .iter()
+            .filter_map(|task| task.file_settings.approval);
+        let mut rules = own.chain([self.approvals.rule]);
+        rules.any(|rule| rule != ApprovalRule::Never)
     }
 
     /// Whether `/metrics` of `telemetry.listen` needs a credential: where the API does, and where services ask their

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use cts_bundle::ModuleRoots;
 use cts_core::{BufferPeriod, LogLevel};
 
+use crate::blocks::approvals::decode_approvals;
 use crate::blocks::buffer::decode_buffer;
 use crate::blocks::consul::decode_consul;
 use crate::blocks::database::decode_database;
@@ -106,6 +107,7 @@ fn decode_keys(
     let gateway = read_block(top, "gateway");
     let telemetry = read_block(top, "telemetry");
     let fleet_max_shrink = decode_fleet_max_shrink(top.block("fleet_max_shrink"));
+    let approvals = decode_approvals(top, in_cloud);
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -190,6 +192,7 @@ fn decode_keys(
         gateway,
         telemetry,
         fleet_max_shrink,
+        approvals,
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
         overridden_buffers,

@@ -9,7 +9,8 @@
 //!   registered the same blocks, the same transaction puts these in force.
 //! * Members that may be dead are waited for this long. A takeover, a crash and a leave decide nothing. If no
 //!   configuration is stored, the file of the first leader counts.
-//! * The brake of the fleet takes effect with the task blocks. Members compare its text, which is among their settings.
+//! * The brake of the fleet and the default rule of approval take effect with the task blocks. Members compare their
+//!   texts, which are among their settings.
 //! * When the number of the configuration in force changes, the leader updates the stored tasks, logs each changed
 //!   task, and begins with a new planner.
 
@@ -23,10 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{ConfigurationFingerprint, LeaderEpoch, TaskSpec, Verdict};
+use cts_core::{ApprovalDefaults, ConfigurationFingerprint, LeaderEpoch, TaskSpec, Verdict};
 use cts_store::{
-    Configuration, ConfigurationInForce, FLEET_MAX_SHRINK, LeaderError, Member, PendingDeletions,
-    Registered, Store, StoreError,
+    APPROVALS, Configuration, ConfigurationInForce, FLEET_MAX_SHRINK, LeaderError, Member,
+    PendingDeletions, Registered, Store, StoreError,
 };
 use tokio::time::sleep;
 
@@ -67,11 +68,13 @@ impl OwnConfiguration {
         modules: &Modules,
         tasks: &[TaskSpec],
         mut settings: BTreeMap<String, String>,
-        fleet_max_shrink: Option<FleetMaxShrink>,
+        (fleet_max_shrink, approvals): (Option<FleetMaxShrink>, ApprovalDefaults),
     ) -> Result<Self, StoreError> {
-        // The settings may be those of files that had a brake.
+        // The settings may be those of files that had them.
         settings.remove(FLEET_MAX_SHRINK);
+        settings.remove(APPROVALS);
         settings.extend(brake_text(fleet_max_shrink).map(|text| (FLEET_MAX_SHRINK.into(), text)));
+        settings.extend(approvals_text(approvals).map(|text| (APPROVALS.into(), text)));
         let stored = store.tasks().await?;
         let tasks = modules.pack(&*store, tasks, &stored, NamedBy::File).await?;
         let fingerprint = ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?;
@@ -84,6 +87,7 @@ impl OwnConfiguration {
                 fingerprint,
                 settings,
                 fleet_max_shrink,
+                approvals,
             }),
         })
     }
@@ -203,6 +207,19 @@ pub(crate) fn has_brake_in_force(
 /// The text by which members compare the brake of the fleet; `None` while it is off.
 pub(crate) fn brake_text(brake: Option<FleetMaxShrink>) -> Option<String> {
     brake.map(|brake| brake.to_string())
+}
+
+/// Whether the default rule of approval that a member has registered is the one in force.
+pub(crate) fn has_approvals_in_force(
+    settings: &BTreeMap<String, String>,
+    in_force: &ConfigurationInForce,
+) -> bool {
+    settings.get(APPROVALS) == approvals_text(in_force.approvals).as_ref()
+}
+
+/// The text by which members compare the default rule of approval; `None` while that is the usual one.
+pub(crate) fn approvals_text(approvals: ApprovalDefaults) -> Option<String> {
+    (approvals != ApprovalDefaults::default()).then(|| approvals.to_string())
 }
 
 fn not_encoded(error: serde_json::Error) -> StoreError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cts_core::brake::FleetMaxShrink;
 
 use crate::decode::block::Block;
-use crate::decode::{coerce, units};
+use crate::decode::coerce;
 use crate::keys::{Keyed, Keys, read};
 use crate::report::location::Located;
 
@@ -24,9 +24,7 @@ impl Keyed for FleetMaxShrink {
         keys.key("share", &mut self.share, share, |share| {
             Some(format!("{share}%"))
         });
-        keys.key("within", &mut self.within, within, |within| {
-            Some(units::duration(*within))
-        });
+        keys.whole_seconds("within", &mut self.within, &WITHIN);
         keys.number("at_least", &mut self.at_least, &(1..=1_000_000));
     }
 }
@@ -51,15 +49,4 @@ fn percent(digits: &str) -> Option<u8> {
     let percent = digits.parse().ok()?;
     let is_valid = !digits.starts_with('+') && (1..=100).contains(&percent);
     is_valid.then_some(percent)
-}
-
-/// Members compare the text of the setting, which has whole seconds.
-fn within(block: &mut Block<'_>, name: &'static str) -> Option<Located<Duration>> {
-    let written = block.duration_within(name, &WITHIN)?;
-    let path = block.path_of(name);
-    block.sink().checked(written, |within| {
-        let is_whole = within.subsec_nanos() == 0;
-        let refusal = || format!("`{path}` must be whole seconds, not {within:?}");
-        is_whole.then_some(within).ok_or_else(refusal)
-    })
 }

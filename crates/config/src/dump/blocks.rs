@@ -14,7 +14,7 @@ use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump_body::Body;
 use crate::dump_values::{buffer_period, path};
-use crate::keys::dumped;
+use crate::keys::{Keyed as _, Keys, dumped};
 use crate::top_level::LOG_LEVELS;
 
 pub(super) fn tree(config: &Config) -> Body {
@@ -28,6 +28,8 @@ pub(super) fn tree(config: &Config) -> Body {
         let roots: Vec<String> = roots.iter().map(|root| path(root)).collect();
         top.set("module_roots", roots);
     }
+    let mut approvals = config.approvals;
+    approvals.keys(&mut Keys::Dump(&mut top));
     top.block("syslog", syslog(config.syslog.as_ref()));
     top.block("tls", tls(config.tls.as_ref()));
     top.block("buffer_period", buffer_period(config.buffer_period));

@@ -76,6 +76,25 @@ impl Keys<'_, '_> {
         self.key(name, setting, read, |span| Some(units::duration(*span)));
     }
 
+    /// A duration that members compare by its text.
+    pub(crate) fn whole_seconds(
+        &mut self,
+        name: &'static str,
+        setting: &mut Duration,
+        limits: &RangeInclusive<Duration>,
+    ) {
+        let read = |block: &mut Block<'_>, name| {
+            let written = block.duration_within(name, limits)?;
+            let path = block.path_of(name);
+            block.sink().checked(written, |span| {
+                let is_whole = span.subsec_nanos() == 0;
+                let refusal = || format!("`{path}` must be whole seconds, not {span:?}");
+                is_whole.then_some(span).ok_or_else(refusal)
+            })
+        };
+        self.key(name, setting, read, |span| Some(units::duration(*span)));
+    }
+
     pub(crate) fn optional_duration(
         &mut self,
         name: &'static str,

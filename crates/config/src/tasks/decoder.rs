@@ -10,6 +10,7 @@ use cts_core::{
 };
 use serde_json::Value;
 
+use crate::blocks::approvals::refuse_in_cloud;
 use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::report::location::{Located, SourceLocation};
@@ -173,6 +174,9 @@ impl<'a> TaskDecoder<'a> {
         let (buffer_setting, buffer_period) =
             checks::buffer_period(self.buffer_period, setting, &condition);
         let workspace = if self.in_cloud {
+            let keys = &written.file_keys;
+            let rule = keys.settings.approval.unwrap_or_default();
+            refuse_in_cloud(rule, &keys.written, self.sink);
             written.workspace.check(self.sink)
         } else {
             let name = written.name.as_ref().map(|name| name.value.as_str());

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use cts_core::{FileDefinition, FileSettings, MaxShrink, PlanMode, TaskSpec};
 
+use crate::blocks::approvals::{APPROVAL, RULES};
 use crate::blocks::driver::STEP_TIMEOUTS;
 use crate::decode::block::Block;
 use crate::decode::coerce;
@@ -59,6 +60,7 @@ impl Keyed for FileKeys {
             concurrency_group,
             String::clone,
         );
+        keys.optional_choice(APPROVAL, &mut settings.approval, &RULES);
         keys.key(
             "plan",
             &mut self.definition.plan,

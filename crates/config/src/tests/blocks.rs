@@ -1,5 +1,6 @@
 //! The blocks of a configuration other than tasks.
 
+mod approvals;
 mod database;
 mod driver;
 mod engines;

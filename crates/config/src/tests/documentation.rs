@@ -1,5 +1,7 @@
 //! The configuration blocks that docs/configuration.md shows are valid.
 
+use cts_core::ApprovalDefaults;
+
 use super::{Sandbox, config};
 use crate::blocks::fleet_max_shrink;
 use crate::keys::names;
@@ -125,6 +127,12 @@ fn the_documentation_has_each_key_in_the_section_of_its_block_and_no_other_key()
             here,
             "### `fleet_max_shrink`",
             names(fleet_max_shrink::DEFAULT),
+            &[],
+        ),
+        (
+            here,
+            "### `approval`",
+            names(ApprovalDefaults::default()),
             &[],
         ),
         (here, "### `worker`", names(WorkerConfig::default()), &[]),

@@ -48,6 +48,8 @@ gateway {
 }
 database { url = "postgres://cts@db/cts" }
 fleet_max_shrink { share = "35%" within = "90s" at_least = 7 }
+approval = "destroy"
+approval_expires = "90m"
 high_availability {
   cluster { name = "edge" storage "consul" { namespace = "ops" } }
   instance { address = "a:1" }
@@ -71,6 +73,7 @@ task {
   skip_unchanged = false
   apply_timeout = "90m"
   max_shrink = "50%"
+  approval = "never"
 }
 task {
   name    = "second"
@@ -255,6 +258,7 @@ fn assert_same(one: &Config, other: &Config) {
     assert_eq!(one.security, other.security);
     assert_eq!(one.gateway, other.gateway);
     assert_eq!(one.fleet_max_shrink, other.fleet_max_shrink);
+    assert_eq!(one.approvals, other.approvals);
     assert_eq!(one.high_availability, other.high_availability);
     assert_eq!(one.on_takeover(), other.on_takeover());
     // The default of `on_takeover` is written too.

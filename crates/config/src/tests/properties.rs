@@ -17,6 +17,8 @@ fn piece() -> impl Strategy<Value = String> {
         "high_availability ",
         "fleet_max_shrink ",
         "share ",
+        "approval ",
+        "approval_expires ",
         "cluster ",
         "storage ",
         "session_ttl ",

@@ -16,6 +16,10 @@ fn keys_of_the_top_level() {
         client_type = "x" #~ /id "cts-host"
         working_dir = "x/./y/../z" #~ /working_dir "/cwd/x/z"
         working_dir = "/a" #~ /working_dir "/a"
+        approval = "destroy" #~ /approval "destroy"
+        approval = "always" #~ /approval_expires "24h"
+        approval_expires = "1m" #~ /approval_expires "1m"
+        approval_expires = "90s" #~ /approval "never"
         buffer_period { } #~ /buffer_period {"enabled": true, "min": "5s", "max": "20s"}
         buffer_period { enabled = true } #~ /buffer_period {"enabled": true, "min": "5s", "max": "20s"}
         buffer_period { min = "10s" } #~ /buffer_period {"enabled": true, "min": "10s", "max": "20s"}
@@ -252,6 +256,9 @@ fn keys_of_tasks() {
         max_shrink = 3 #~ /max_shrink "3"
         max_shrink = "50%" #~ /max_shrink "50%"
         concurrency_group = "fw.north" #~ /concurrency_group "fw.north"
+        approval = "never" #~ /approval "never"
+        approval = "always" #~ /approval "always"
+        enabled = true #~ /approval null
         plan = "saved" #~ /plan "saved"
         plan = "direct" #~ /plan null
         outputs = ["address", "to-ken"] #~ /outputs ["address", "to-ken"]

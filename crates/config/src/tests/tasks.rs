@@ -69,6 +69,9 @@ fn tasks_are_checked() {
     );
     let cases = r#"
         concurrency_group = "" #~ must be a name of 1 to 100 characters
+        approval = "ask" #~ approval` must be "never" or "destroy" or "always", not "ask"
+        approval = true #~ must be "never" or "destroy" or "always"
+        approval_expires = "24h" #~ unknown key `approval_expires` in `task`
         plan = "kept" #~ must be "direct" or "saved", not "kept"
         on_delete = "" #~ on_delete` must be "retain" or "destroy"
         on_delete = "Destroy" #~ on_delete` must be "retain" or "destroy"

@@ -163,7 +163,8 @@ impl Outcome {
 
     async fn register(&mut self, files: &FileTasks, config: &Config, shape: Shape) {
         let tasks = declared(config, shape).0;
-        match files.register(&tasks, config.fleet_max_shrink).await {
+        let with = (config.fleet_max_shrink, config.approvals);
+        match files.register(&tasks, with).await {
             Ok(None) => {
                 self.unchanged.insert(TASKS.to_owned());
             }
@@ -200,8 +201,10 @@ impl Outcome {
 pub(crate) fn settings_of(config: &mut Config) -> Value {
     let tasks = std::mem::take(&mut config.tasks);
     let brake = config.fleet_max_shrink.take();
+    let approvals = std::mem::take(&mut config.approvals);
     let settings = dump_json(config);
     (config.tasks, config.fleet_max_shrink) = (tasks, brake);
+    config.approvals = approvals;
     settings
 }
 

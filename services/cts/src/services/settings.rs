@@ -193,6 +193,7 @@ pub(crate) fn scheduler(
     }
     options.settings = common_settings(config, &options);
     options.fleet_max_shrink = config.fleet_max_shrink;
+    options.approvals = config.approvals;
     let audit = &config.security.audit;
     options.audit = Audit {
         kept_for: audit.kept_for,

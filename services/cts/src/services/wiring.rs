@@ -13,6 +13,7 @@ use cts_handlers::{Handlers, Pace};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -267,7 +268,6 @@ pub(crate) fn worker(
             bundles,
             guard,
             handlers: Handlers::new(Pace::default(), Arc::clone(&process_env.clock)),
-            gate: None,
             console: config
                 .driver
                 .log
@@ -374,6 +374,8 @@ pub(crate) fn gateway(
         logs: LogServiceClient::new(scheduler.clone()),
         plans: PlanServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::PLAN_BYTES + cts_rpc::CHUNK_BYTES),
+        approvals: ApprovalServiceClient::new(scheduler.clone())
+            .max_decoding_message_size(cts_rpc::TASK_BYTES),
         access: AccessServiceClient::new(scheduler),
         schedulers: peers,
         signals,

@@ -1,9 +1,10 @@
-//! The task blocks of this member's files, and the brake of the fleet, which can be registered again while it runs.
+//! The task blocks of this member's files, with the brake of the fleet and the default rule of approval, which can be
+//! registered again while it runs.
 
 use std::sync::Arc;
 
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{TaskSpec, Verdict};
+use cts_core::{ApprovalDefaults, TaskSpec, Verdict};
 use cts_store::{Registered, StoreError};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -51,15 +52,16 @@ impl FileTasks {
         self.state.lock().await
     }
 
-    /// Registers the task blocks and the brake of files that were read again, and waits until it is certain whether they
-    /// take effect, by the rule of a start. Returns `None` if they have not changed and are in force.
+    /// Registers the task blocks, the brake and the default rule of approval of files that were read again, and waits until
+    /// it is certain whether they take effect, by the rule of a start. Returns `None` if they have not changed and are in
+    /// force.
     ///
     /// # Errors
     /// The blocks may be registered nevertheless. A repetition does no harm.
     pub async fn register(
         &self,
         tasks: &[TaskSpec],
-        fleet_max_shrink: Option<FleetMaxShrink>,
+        with: (Option<FleetMaxShrink>, ApprovalDefaults),
     ) -> Result<Option<Registered>, StoreError> {
         let mut state = self.state.lock().await;
         let before = &state.own;
@@ -70,7 +72,7 @@ impl FileTasks {
             &self.modules,
             tasks,
             before.configuration.settings.clone(),
-            fleet_max_shrink,
+            with,
         );
         let own = own.await?;
         let registered = own.register_for_good().await?;

@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use cts_core::{Chain, ConfigurationFingerprint, Incarnation, Verdict};
-use cts_store::{ConfigurationInForce, FLEET_MAX_SHRINK, MemberConfiguration, StoreError};
+use cts_store::{
+    APPROVALS, ConfigurationInForce, FLEET_MAX_SHRINK, MemberConfiguration, StoreError,
+};
 use tokio::time::{Instant, sleep};
 
 use super::file_tasks::{FileTasks, State};
 use super::{
-    LONGEST_POLL, OwnConfiguration, POLL, brake_text, has_brake_in_force, list_differences,
+    LONGEST_POLL, OwnConfiguration, POLL, approvals_text, brake_text, has_approvals_in_force,
+    has_brake_in_force, list_differences,
 };
 use crate::notifier::Notifier;
 
@@ -129,9 +132,10 @@ impl LastLogged {
     ) {
         let differences = fingerprint.differences(&in_force.fingerprint);
         let brakes_differ = !has_brake_in_force(settings, in_force);
+        let approvals_differ = !has_approvals_in_force(settings, in_force);
         let key = (incarnation, in_force.number);
         let was_logged = self.not_in_force.get(&key);
-        if differences.is_empty() && !brakes_differ
+        if differences.is_empty() && !brakes_differ && !approvals_differ
             || was_logged.is_some_and(|at| at.elapsed() < AGAIN)
         {
             return;
@@ -156,6 +160,17 @@ impl LastLogged {
                 in_force_since = since,
                 decided_by = in_force.decided_by,
                 "the brake of the fleet of a member is not in force: it takes effect when all members have started with the same"
+            );
+        }
+        if approvals_differ {
+            tracing::warn!(
+                target: "ha.compat",
+                member = id,
+                approval = settings.get(APPROVALS).map_or("never", String::as_str),
+                in_force = approvals_text(in_force.approvals).as_deref().unwrap_or("never"),
+                in_force_since = since,
+                decided_by = in_force.decided_by,
+                "the default rule of approval of a member is not in force: it takes effect when all members have started with the same"
             );
         }
         self.not_in_force.insert(key, Instant::now());

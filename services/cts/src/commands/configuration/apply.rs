@@ -89,6 +89,7 @@ async fn put_in_force(
             tasks,
             settings: BTreeMap::new(),
             fleet_max_shrink: config.fleet_max_shrink,
+            approvals: config.approvals,
         },
         decided_by: format!("cts config apply on {}", process_env.hostname),
         number: comparison.number(),

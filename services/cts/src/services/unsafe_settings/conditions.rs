@@ -86,6 +86,10 @@ pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
         "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), require tokens (security.require_auth), or ask for certificates (tls with verify_incoming)",
     );
     say(
+        uses.database && config.asks_for_approval() && !security.require_auth,
+        "everybody who reaches the API can give the consent that tasks need (approval): require tokens or certificates (security.require_auth)",
+    );
+    say(
         uses.terraform && config.driver.persist_log && config.log_level <= LogLevel::Debug,
         "Terraform's trace is kept (driver.persist_log) while the log level is DEBUG or TRACE: it may hold secrets of providers",
     );
@@ -183,7 +187,7 @@ pub(super) mod tests {
         let services_tls =
             "services {\n tls {\n ca_cert = \"ca\"\n cert = \"cert\"\n key = \"key\"\n }\n }\n";
         let with = |tls: &str, more: &str| format!("{tls}{more}");
-        let cases: [(&str, String, Vec<usize>); 15] = [
+        let cases: [(&str, String, Vec<usize>); 17] = [
             (
                 "Consul on another host",
                 "consul { address = \"10.0.0.1:8500\" }".into(),
@@ -255,6 +259,16 @@ pub(super) mod tests {
                 OPEN_API.to_vec(),
             ),
             (
+                "the consent that tasks need",
+                "approval = \"destroy\"".into(),
+                [&STARTS[..], &[6]].concat(),
+            ),
+            (
+                "the consent that tasks need",
+                "task {\n name = \"t\"\n module = \"acme/m/fw\"\n condition \"no-condition\" {}\n approval = \"always\"\n }".into(),
+                [&STARTS[..], &[6]].concat(),
+            ),
+            (
                 "Terraform's trace is kept",
                 "log_level = \"DEBUG\"\ndriver \"terraform\" { persist_log = true }".into(),
                 [&STARTS[..], &[7]].concat(),
@@ -304,6 +318,11 @@ pub(super) mod tests {
                 "collector",
                 "telemetry {\n otlp {\n endpoint = \"https://10.0.0.4:4317\"\n headers = { authorization = \"a\" }\n }\n }".to_owned(),
             ),
+            (
+                "consent",
+                "approval = \"always\"\nsecurity { require_auth = true }".to_owned(),
+            ),
+            ("consent", "approval = \"never\"".to_owned()),
             (
                 "API",
                 "gateway { trusted_proxies = [\"10.0.0.5\", \"fd00::5\"] }\nsecurity { require_auth = true }".to_owned(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use cts_config::Config;
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{ConfigurationFingerprint, Digest, TaskName, TaskOrigin, TaskSpec};
+use cts_core::{
+    ApprovalDefaults, ConfigurationFingerprint, Digest, TaskName, TaskOrigin, TaskSpec,
+};
 use cts_store::declared::{DeclaredTask, DeclaredTasks, InForce};
 
 use super::members::{Member, differences};
@@ -17,14 +19,25 @@ pub(in crate::commands::configuration) struct Comparison {
     pub(in crate::commands::configuration) is_in_force: bool,
     /// Tasks of the configuration in order, then the tasks that are only stored.
     pub(super) tasks: Vec<(TaskName, Difference)>,
-    pub(super) brake: Option<BrakeDifference>,
+    /// The brake of the fleet, and the default rule of approval, if they differ.
+    pub(super) brake: Option<InBoth<Option<FleetMaxShrink>>>,
+    pub(super) approvals: Option<InBoth<ApprovalDefaults>>,
 }
 
-/// How the brake of the fleet differs.
+/// A setting that differs.
 #[derive(Debug)]
-pub(super) struct BrakeDifference {
-    pub(super) in_force: Option<FleetMaxShrink>,
-    pub(super) configured: Option<FleetMaxShrink>,
+pub(super) struct InBoth<T> {
+    pub(super) in_force: T,
+    pub(super) configured: T,
+}
+
+impl<T: PartialEq> InBoth<T> {
+    fn compare(in_force: T, configured: T) -> Option<Self> {
+        (in_force != configured).then_some(Self {
+            in_force,
+            configured,
+        })
+    }
 }
 
 /// How one task differs.
@@ -96,17 +109,18 @@ impl Comparison {
         let fingerprint = in_force
             .as_ref()
             .and_then(|in_force| in_force.fingerprint.as_ref());
-        let brake = BrakeDifference {
-            in_force: in_force.as_ref().and_then(|it| it.fleet_max_shrink),
-            configured: config.fleet_max_shrink,
-        };
-        let brake = (brake.in_force != brake.configured).then_some(brake);
+        let brake = in_force.as_ref().and_then(|it| it.fleet_max_shrink);
+        let brake = InBoth::compare(brake, config.fleet_max_shrink);
+        let approvals = in_force.as_ref().map(|it| it.approvals);
+        let approvals = InBoth::compare(approvals.unwrap_or_default(), config.approvals);
         Ok(Self {
             is_in_force: brake.is_none()
+                && approvals.is_none()
                 && fingerprint.is_some_and(|fingerprint| fingerprint.agrees_with(&own)),
             in_force,
             tasks,
             brake,
+            approvals,
         })
     }
 
@@ -116,7 +130,7 @@ impl Comparison {
     }
 
     pub(in crate::commands::configuration) fn is_equal(&self) -> bool {
-        self.has_equal_tasks() && self.brake.is_none()
+        self.has_equal_tasks() && self.brake.is_none() && self.approvals.is_none()
     }
 
     pub(super) fn has_equal_tasks(&self) -> bool {

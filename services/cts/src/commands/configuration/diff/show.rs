@@ -1,5 +1,7 @@
 //! The comparison as text, and as JSON.
 
+use std::fmt::Display;
+
 use chrono::{DateTime, Utc};
 use cts_cli::{local_time, on_one_line};
 use cts_core::TaskOrigin;
@@ -8,7 +10,7 @@ use cts_core::hidden::{HIDDEN, shown};
 use cts_store::declared::InForce;
 use serde_json::{Value, json};
 
-use super::compare::{BrakeDifference, Comparison, Difference};
+use super::compare::{Comparison, Difference};
 use super::members::Member;
 
 /// Characters of a value that the text shows.
@@ -22,20 +24,29 @@ pub(in crate::commands::configuration) fn text(comparison: &Comparison) -> Strin
         format!("{sign} {name}: {what}\n{}", members.collect::<String>())
     });
     let tasks: String = tasks.collect();
-    let brake = comparison.brake.as_ref().map_or_else(String::new, brake);
-    let verdict = match (comparison.has_equal_tasks(), &comparison.brake) {
-        (true, None) => "The stored tasks are as configured.\n",
-        (true, Some(_)) => "The stored tasks are as configured, the brake of the fleet is not.\n",
-        (false, _) => "The stored tasks are not as configured.\n",
+    let off = |brake| brake_text(brake).unwrap_or_else(|| "off".to_owned());
+    let brake = comparison.brake.as_ref();
+    let brake = brake.map(|it| changed("fleet_max_shrink", &off(it.in_force), &off(it.configured)));
+    let approvals = comparison.approvals.as_ref();
+    let approvals = approvals.map(|it| changed("approval", &it.in_force, &it.configured));
+    let not_as_configured = match (&brake, &approvals) {
+        (None, None) => "",
+        (Some(_), None) => ", the brake of the fleet is not",
+        (None, Some(_)) => ", the default rule of approval is not",
+        (Some(_), Some(_)) => ", the brake of the fleet and the default rule of approval are not",
     };
+    let verdict = if comparison.has_equal_tasks() {
+        format!("The stored tasks are as configured{not_as_configured}.\n")
+    } else {
+        "The stored tasks are not as configured.\n".to_owned()
+    };
+    let others: String = [brake, approvals].into_iter().flatten().collect();
     let in_force = in_force(comparison.in_force.as_ref());
-    format!("{tasks}{brake}{verdict}{in_force}")
+    format!("{tasks}{others}{verdict}{in_force}")
 }
 
-fn brake(difference: &BrakeDifference) -> String {
-    let text = |brake| brake_text(brake).unwrap_or_else(|| "off".to_owned());
-    let (before, configured) = (text(difference.in_force), text(difference.configured));
-    format!("~ fleet_max_shrink: {before} -> {configured}\n")
+fn changed(name: &str, before: &impl Display, configured: &impl Display) -> String {
+    format!("~ {name}: {before} -> {configured}\n")
 }
 
 fn brake_text(brake: Option<FleetMaxShrink>) -> Option<String> {
@@ -155,10 +166,17 @@ pub(super) fn document(comparison: &Comparison) -> Value {
             "configured": brake_text(brake.configured),
         })
     });
+    let approvals = comparison.approvals.as_ref().map(|approvals| {
+        json!({
+            "in_force": approvals.in_force.to_string(),
+            "configured": approvals.configured.to_string(),
+        })
+    });
     json!({
         "equal": comparison.is_equal(),
         "in_force": in_force,
         "fleet_max_shrink": brake,
+        "approval": approvals,
         "tasks": tasks.collect::<Vec<_>>(),
     })
 }
