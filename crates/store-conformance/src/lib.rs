@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_store::Store;
 
+mod consent;
 mod declarations;
 mod leases;
 pub mod model;
@@ -20,6 +21,9 @@ mod suite;
 mod upkeep;
 pub mod walk;
 
+pub use consent::{
+    approvals, asking, consent_walk, gone_effects, rules_of_approval, withdrawn_effects,
+};
 pub use declarations::{
     changes, checks, configurations, configured, creation, deletion, destruction, guards, settings,
     states, tasks, terraform_states,

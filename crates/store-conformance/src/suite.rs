@@ -188,6 +188,54 @@ macro_rules! store_suite {
                 plans_go_with_their_runs_and_tasks,
                 the_oldest_plans_of_ended_runs_go_first,
             }
+            approvals {
+                a_run_under_a_rule_waits_until_its_effect_is_approved,
+                a_consent_is_used_by_one_run,
+                a_further_attempt_has_the_consent_and_a_slow_retry_too,
+                a_rejected_effect_ends_its_run_and_withholds_its_input,
+                a_reopened_effect_is_asked_for_again,
+                decisions_about_another_effect_change_nothing,
+                a_requested_run_takes_the_place_of_a_waiting_one,
+                a_lost_lease_leaves_a_waiting_run_in_the_queue,
+                a_used_consent_ends_with_another_input_of_its_run,
+                a_requested_run_keeps_its_consent_when_its_data_come_again,
+                a_requested_run_of_a_disabled_task_waits_through_a_restart,
+            }
+            gone_effects {
+                an_effect_that_is_gone_comes_back_with_its_consent,
+                an_effect_that_is_gone_for_two_minutes_is_withdrawn,
+                an_equal_effect_of_a_newer_input_keeps_its_run_and_tells_nobody,
+                a_newer_input_is_planned_at_most_once_a_minute,
+                a_consent_expires,
+                data_that_a_run_has_are_not_gone,
+                data_that_come_back_late_are_asked_for_again,
+                a_run_that_gives_way_leaves_its_question,
+                a_run_that_waits_for_a_forgotten_effect_asks_again,
+                the_effect_of_newer_data_is_not_gone,
+                a_rejection_of_data_that_are_gone_is_reopened_without_a_run,
+            }
+            withdrawn_effects {
+                a_cancelled_run_withdraws_its_effect,
+                another_declaration_and_disabling_withdraw_effects,
+                a_destruction_under_a_rule_waits_and_a_rejected_one_is_suspended,
+                a_cancelled_destruction_waits_for_another_deletion,
+                a_cancelled_leased_run_leaves_no_consent,
+                an_effect_without_a_run_is_withdrawn,
+                a_restored_database_has_no_consent,
+                a_destruction_that_is_cancelled_during_its_apply_asks_again,
+                a_rejection_leaves_the_consents_to_other_effects,
+                a_cancelled_run_leaves_no_consent_after_a_restart,
+                a_run_of_another_declaration_is_unwanted_although_newer_data_wait,
+            }
+            rules_of_approval {
+                an_effect_that_needs_no_consent_is_applied,
+                a_rule_needs_a_worker_that_asks,
+                the_default_in_force_is_the_rule_of_tasks_without_their_own,
+                the_rule_of_a_deleted_task_counts_for_its_successor,
+                a_creation_that_waits_makes_its_task_visible,
+                a_rule_that_is_relaxed_asks_no_longer,
+                an_apply_that_needs_no_consent_uses_one_up,
+            }
             concurrency {
                 parallel_workers_lease_every_run_once_and_no_task_twice,
                 parallel_requests_for_one_task_queue_one_run,
@@ -434,6 +482,9 @@ macro_rules! store_suite {
                 a_reset_leaves_what_runs_until_it_has_ended,
                 reset_archives_the_rows_that_it_removes,
                 the_newest_archives_are_kept,
+            }
+            consent_walk {
+                what_people_have_decided_holds_in_every_order,
             }
             walk {
                 random_walks_agree_with_the_model,

@@ -3,7 +3,7 @@
 mod cancels;
 mod cluster;
 mod compare;
-mod dice;
+pub(crate) mod dice;
 mod tasks;
 mod waits;
 

@@ -74,7 +74,8 @@ async fn try_acquire(
         "-- acquire; index runs_due
         WITH candidate AS (
             SELECT r.id, CASE coalesce(r.destroys, r.kind) WHEN 'apply' THEN t.concurrency_group END
-                             AS concurrency_group
+                             AS concurrency_group,
+                   coalesce(r.destroys, r.kind) = 'apply' AND cts_has_rule(t.name, t.spec) AS has_rule
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at BETWEEN 0 AND cts_now()
               AND CASE
@@ -88,6 +89,7 @@ async fn try_acquire(
                   WHEN r.kind = 'plan' AND NOT $6
                     OR r.kind = 'check' AND r.destroys IS NULL AND NOT $9 THEN FALSE
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
+                  WHEN NOT $17 AND coalesce(r.destroys, r.kind) = 'apply' AND cts_has_rule(t.name, t.spec) THEN FALSE
                   WHEN coalesce(r.destroys, r.kind) = 'apply' AND ", group_is_taken!(), " THEN FALSE
                   WHEN ", waits_for_decision!(), "
                     AND NOT ($15 AND t.state_refused = 'unless_named') THEN FALSE
@@ -124,18 +126,20 @@ async fn try_acquire(
                 run_phase = NULL,
                 run_phase_since = NULL,
                 epoch = r.epoch + 1,
+                permission_epoch = CASE WHEN candidate.has_rule THEN r.epoch + 1 END,
                 attempts = r.attempts + 1,
                 started_at = coalesce(r.started_at, cts_now()),
                 updated_at = cts_now()
             FROM candidate
             WHERE r.id = candidate.id AND r.status IS NOT DISTINCT FROM 'queued'
-            RETURNING r.id, r.task_name, r.kind, r.destroys, r.holder, r.epoch, r.input_hash, r.attempts, r.trace
+            RETURNING r.id, r.task_name, r.kind, r.destroys, r.holder, r.epoch, r.input_hash, r.attempts, r.trace,
+                candidate.has_rule AS asks_permission
         ), busy AS (
             -- From now on Terraform may change anything, so nothing counts as applied. Plans and
-            -- checks change nothing.
+            -- checks change nothing, nor does an apply whose worker asks for permission.
             UPDATE tasks t
             SET active_run = leased.id,
-                last_applied = CASE leased.kind WHEN 'apply' THEN NULL
+                last_applied = CASE WHEN leased.kind = 'apply' AND NOT leased.asks_permission THEN NULL
                                 ELSE t.last_applied END,
                 owes_run = CASE leased.kind WHEN 'apply' THEN NULL ELSE t.owes_run END,
                 (delivery, delivery_first_run, delivery_run, delivery_input) = (
@@ -177,6 +181,7 @@ async fn try_acquire(
     .bind(span_micros(ELSEWHERE_FOR))
     .bind(claim.names_previous_backend)
     .bind(GROUPS_LOCK)
+    .bind(claim.asks_permission)
     .fetch_all(connection)
     .await
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use cts_core::EPOCH_STEP;
 use cts_store_sql::leadership::LOCK;
-use cts_store_sql::restored::NOTHING_APPLIED;
+use cts_store_sql::restored::{NO_CONSENT, NOTHING_APPLIED};
 use sqlx::error::DatabaseError;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::time::Instant;
@@ -204,9 +204,9 @@ async fn void(
     .execute(&mut *connection)
     .await?;
     doubts::keep(connection, identity, before).await?;
-    sqlx::query(NOTHING_APPLIED)
-        .execute(&mut *connection)
-        .await?;
+    for statement in [NOTHING_APPLIED, NO_CONSENT] {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
     let step = i64::try_from(EPOCH_STEP).unwrap_or(i64::MAX);
     for statement in [
         "-- timeline: there is no leader

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use cts_core::LeaderEpoch;
 use cts_store::enqueue::EnqueueError;
 use cts_store::{
-    BrakeError, CancelError, Claim, Completed, Completion, Continuity, Hint, HintStream,
-    LeaderError, Leadership, Lease, LeaseError, Member, StoreError, TaskError,
+    ApprovalError, BrakeError, CancelError, Claim, Completed, Completion, Continuity, Hint,
+    HintStream, LeaderError, Leadership, Lease, LeaseError, Member, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -174,7 +174,14 @@ macro_rules! failure {
     )+};
 }
 
-failure!(BrakeError, CancelError, LeaderError, LeaseError, TaskError);
+failure!(
+    ApprovalError,
+    BrakeError,
+    CancelError,
+    LeaderError,
+    LeaseError,
+    TaskError
+);
 
 impl Failure for EnqueueError {
     fn store(&self) -> Option<&StoreError> {

@@ -1,6 +1,7 @@
 //! The store over a database: each method makes one call.
 
 mod access_store;
+mod approvals;
 mod brake;
 mod calls;
 mod configurations;

@@ -90,7 +90,7 @@ pub static TASKS: Table = Table {
 /// Configured tasks that the API deleted.
 pub static DELETED_TASKS: Table = Table {
     name: "deleted_tasks",
-    columns: columns![name Text, configured Text, deleted_at Integer],
+    columns: columns![name Text, configured Text, deleted_at Integer, approval Text],
     order: "name",
     moving: "TRUE",
 };
@@ -100,7 +100,7 @@ pub static CONFIGURATION_IN_FORCE: Table = Table {
     name: "configuration_in_force",
     columns: columns![
         singleton Stays, number Integer, fingerprint Text, tasks Text, decided_by Text, decided_at Integer,
-        fleet_max_shrink Text,
+        fleet_max_shrink Text, approvals Text, approvals_number Integer,
     ],
     order: "number",
     moving: "TRUE",
@@ -152,7 +152,7 @@ pub static RUNS: Table = Table {
         remote_group Text, trace Text, holder Text, expires_at Integer, withdrawn Flag,
         cancel_requested_at Integer, claim Stays, concurrency_group Stays, settings Stays, waiting_for Stays,
         resumed_waits Stays, cancel_force Stays, cancel_noted_at Stays, run_phase Stays, run_phase_since Stays,
-        elsewhere_until Stays, braked Flag,
+        elsewhere_until Stays, braked Flag, awaits Text, permission_epoch Stays,
     ],
     order: "id",
     moving: "TRUE",
@@ -197,6 +197,18 @@ pub static PLANS: Table = Table {
     moving: "TRUE",
 };
 
+/// Effects that need consent.
+pub static APPROVALS: Table = Table {
+    name: "approvals",
+    columns: columns![
+        task_name Text, incarnation Integer, effect Text, run_id Id, input_hash Text, summary Text, plan Bytes,
+        asked_at Integer, planned_at Integer, gone_at Integer, decision Text, decided_by Text, decided_at Integer,
+        comment Text, expires_at Integer, used_by Id, used_input Text,
+    ],
+    order: "task_name, incarnation, effect",
+    moving: "task_name IN (SELECT name FROM tasks WHERE phase = 'ready')",
+};
+
 /// The key for the fingerprints of plans, if any.
 pub static PLAN_KEY: Table = Table {
     name: "plan_key",
@@ -218,6 +230,7 @@ pub static ACCESS_TOKENS: Table = Table {
     name: "access_tokens",
     columns: columns![
         name Text, sha256 Bytes, role Text, tasks Text, created_at Integer, created_by Text, expires_at Integer,
+        approves Flag,
     ],
     order: "name",
     moving: "TRUE",
@@ -234,7 +247,7 @@ pub static AUDIT_RECORDS: Table = Table {
 };
 
 /// All tables, in the order in which they move: rows refer to rows of earlier tables.
-pub static TABLES: [&Table; 16] = [
+pub static TABLES: [&Table; 17] = [
     &TASKS,
     &DELETED_TASKS,
     &CONFIGURATION_IN_FORCE,
@@ -247,6 +260,7 @@ pub static TABLES: [&Table; 16] = [
     &TICK_EVENTS,
     &LOG_LINES,
     &PLANS,
+    &APPROVALS,
     &PLAN_KEY,
     &BUNDLES,
     &ACCESS_TOKENS,
@@ -274,7 +288,7 @@ pub const STAYING: &[(&str, &[&str], &str)] = staying![
     contents: id => "each database numbers its rows";
     inputs: id => "each database numbers its rows";
     runs: claim, concurrency_group, waiting_for, resumed_waits, cancel_force, cancel_noted_at, run_phase,
-        run_phase_since, elsewhere_until => "they belong to a lease, and every lease ends with a move";
+        run_phase_since, elsewhere_until, permission_epoch => "they belong to a lease, and every lease ends with a move";
     runs: settings => "the generations of settings do not move";
     tables: leadership, members, member_configurations, workers, worker_settings, settings, lost_leases
         => "the processes do not move: nothing leads, works or reports settings after a move";

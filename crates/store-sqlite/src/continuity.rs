@@ -6,7 +6,7 @@
 
 use cts_store::StoreError;
 use cts_store_sql::failed_to;
-use cts_store_sql::restored::NOTHING_APPLIED;
+use cts_store_sql::restored::{NO_CONSENT, NOTHING_APPLIED};
 use sqlx::{Row as _, SqliteConnection};
 
 /// Notes that the file is in use on this boot of the machine; `None` is a boot that equals no other boot. Returns the
@@ -46,6 +46,10 @@ pub(crate) async fn begin(
 }
 
 async fn forget_applied(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
+    sqlx::query(NO_CONSENT)
+        .execute(&mut *connection)
+        .await
+        .map_err(failed_to("forget consents"))?;
     let forgotten = sqlx::query(NOTHING_APPLIED)
         .execute(connection)
         .await

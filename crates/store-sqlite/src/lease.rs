@@ -4,7 +4,7 @@ use cts_core::runs::{ELSEWHERE_FOR, RunKind};
 use cts_core::{Capabilities, Delivery};
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
-use cts_store_sql::{endings, failed_to, group_is_taken, waits_for_decision};
+use cts_store_sql::{endings, failed_to, group_is_taken, has_rule, waits_for_decision};
 use serde_json::{Value, json};
 use sqlx::SqliteConnection;
 
@@ -45,6 +45,8 @@ pub(crate) async fn acquire(
             run_phase = NULL,
             run_phase_since = NULL,
             epoch = epoch + 1,
+            permission_epoch = CASE WHEN coalesce(destroys, kind) = 'apply' AND EXISTS (
+                SELECT 1 FROM tasks t WHERE t.name = task_name AND ", has_rule!(), ") THEN epoch + 1 END,
             attempts = attempts + 1,
             started_at = coalesce(started_at, ?3),
             updated_at = ?3
@@ -58,6 +60,7 @@ pub(crate) async fn acquire(
               AND CASE WHEN r.destroys = 'apply' THEN t.destroy_run IS r.id
                   ELSE t.phase IN ('ready', 'creating') END
               AND (r.no_retry OR NOT ?8)
+              AND (?16 OR coalesce(r.destroys, r.kind) <> 'apply' OR NOT ", has_rule!(), ")
               AND NOT (r.leased_by IS ?1 AND coalesce(r.elsewhere_until, 0) BETWEEN ?3 AND ?3 + ?14)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
@@ -79,7 +82,7 @@ pub(crate) async fn acquire(
             ORDER BY r.due_at, r.id
             LIMIT 1)
         RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts, trace,
-            NULL AS delivery, NULL AS delivery_first_run,
+            NULL AS delivery, NULL AS delivery_first_run, permission_epoch IS NOT NULL AS asks_permission,
             (SELECT t.spec FROM tasks t
              WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec,
             (SELECT json_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
@@ -101,6 +104,7 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.destroy_plans)
     .bind(span_micros(ELSEWHERE_FOR))
     .bind(claim.names_previous_backend)
+    .bind(claim.asks_permission)
     .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;

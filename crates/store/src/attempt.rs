@@ -43,7 +43,8 @@ impl Attempt {
         if let Some(error) = outcome.error(self.kind) {
             keep_error(&mut self.errors, error);
         }
-        let by_request = self.cancelled && ends_cancelled(outcome, self.kind);
+        let ordered = self.cancelled;
+        let by_request = ordered && ends_cancelled(outcome, self.kind);
         // A run that was ended on its server counts as cancelled. Its own error states that.
         self.cancelled |= matches!(outcome, AttemptOutcome::Declined(_));
         let after = after_attempt(outcome, self.context(completion));
@@ -54,7 +55,9 @@ impl Attempt {
         if by_request {
             self.note_cancelled();
         }
-        self.ended(completion, (after, ending), now)
+        let mut end = self.ended(completion, (after, ending), now)?;
+        end.cancelled &= ordered;
+        Ok(end)
     }
 
     /// Ends the attempt because its lease has expired. The attempt counts as failed if the lease could have
@@ -197,6 +200,7 @@ impl Attempt {
             completion,
             task: self.task,
             kind: self.kind,
+            cancelled: self.cancelled && self.kind.applies(),
             input: self.input,
             attempt: self.attempts,
             given_back,
@@ -225,6 +229,7 @@ impl Attempt {
             completion,
             task: self.task,
             kind: self.kind,
+            cancelled: self.cancelled && self.kind.applies(),
             input: self.input,
             attempt: self.attempts,
             errors: self.errors,

@@ -157,6 +157,8 @@ pub struct CancelTarget {
     /// Its remote run, if the remote run may still change something.
     remote: Option<RemoteRun>,
     event_config: Option<EventConfig>,
+    /// Why the run is withdrawn, instead of [`WITHDRAWN`].
+    why: Option<String>,
 }
 
 /// The result and the writes for a run that is cancelled.
@@ -229,7 +231,15 @@ impl CancelTarget {
             errors: run.json("errors")?,
             remote,
             event_config: task.json_if_any("event_config")?,
+            why: None,
         })
+    }
+
+    /// Gives the error of a run that is withdrawn.
+    #[must_use]
+    pub fn because(mut self, why: &str) -> Self {
+        self.why = Some(why.to_owned());
+        self
     }
 
     /// Decides the cancellation; `now` is in microseconds since 1970.
@@ -241,6 +251,7 @@ impl CancelTarget {
             mut errors,
             remote,
             event_config,
+            why,
         } = self;
         let writes = match decide_cancel(context, force) {
             CancelDecision::Refuse(refusal) => return Err(CancelError::Refused(refusal)),
@@ -259,7 +270,7 @@ impl CancelTarget {
             CancelDecision::Withdraw => {
                 match &remote {
                     Some(remote) => keep_error(&mut errors, &withdrawn_from(remote)),
-                    None => keep_error(&mut errors, WITHDRAWN),
+                    None => keep_error(&mut errors, why.as_deref().unwrap_or(WITHDRAWN)),
                 }
                 let withholds = answer.kind.applies() && phase == TaskPhase::Ready;
                 let discards = phase == TaskPhase::Creating;

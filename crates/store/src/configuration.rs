@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use cts_core::brake::FleetMaxShrink;
 use cts_core::{
-    ConfigurationFingerprint, Incarnation, OtherMember, TaskSpec, Verdict, complete_modules, judge,
+    ApprovalDefaults, ConfigurationFingerprint, Incarnation, OtherMember, TaskSpec, Verdict,
+    complete_modules, judge,
 };
 
 /// The part of its files that a member registers when it starts.
@@ -19,10 +20,15 @@ pub struct Configuration {
     pub settings: BTreeMap<String, String>,
     /// The brake of the fleet. Members compare it by its text in `settings`; it is not read back from there.
     pub fleet_max_shrink: Option<FleetMaxShrink>,
+    /// Rule of approval and its time for tasks without their own; like the brake.
+    pub approvals: ApprovalDefaults,
 }
 
 /// Name of the text of the brake of the fleet among the [settings](Configuration::settings).
 pub const FLEET_MAX_SHRINK: &str = "fleet_max_shrink";
+
+/// Name of the text of the rule of approval among the [settings](Configuration::settings).
+pub const APPROVALS: &str = "approval";
 
 impl Configuration {
     /// Decodes a stored configuration from its JSON columns. `None` if a column is empty, or if a program with a
@@ -37,13 +43,15 @@ impl Configuration {
             tasks: serde_json::from_str(tasks?).ok()?,
             settings: serde_json::from_str(settings?).ok()?,
             fleet_max_shrink: None,
+            approvals: ApprovalDefaults::default(),
         })
     }
 
     /// Whether the part of this configuration that takes effect with others is the same.
     fn agrees_with(&self, other: &Self) -> bool {
-        let fleet = |it: &Self| it.settings.get(FLEET_MAX_SHRINK).cloned();
-        self.fingerprint.agrees_with(&other.fingerprint) && fleet(self) == fleet(other)
+        let shared =
+            |it: &Self| [FLEET_MAX_SHRINK, APPROVALS].map(|name| it.settings.get(name).cloned());
+        self.fingerprint.agrees_with(&other.fingerprint) && shared(self) == shared(other)
     }
 }
 
@@ -73,6 +81,8 @@ pub struct ConfigurationInForce {
     pub fingerprint: ConfigurationFingerprint,
     /// The brake of the fleet.
     pub fleet_max_shrink: Option<FleetMaxShrink>,
+    /// Rule of approval and its time for tasks without their own.
+    pub approvals: ApprovalDefaults,
     /// Id of the member whose start decided the configuration, or `cts config apply` with its machine.
     pub decided_by: String,
     /// Time of the decision.
@@ -156,6 +166,7 @@ pub fn decide(
     let is_in_force = in_force.is_some_and(|in_force| {
         in_force.fingerprint.agrees_with(&own.fingerprint)
             && in_force.fleet_max_shrink == own.fleet_max_shrink
+            && in_force.approvals == own.approvals
     });
     let verdict = judge(&members, waited);
     if verdict != Verdict::TakesEffect {
@@ -178,7 +189,10 @@ pub fn decide(
     }
     if let Some(in_force) = in_force {
         complete_modules(&mut tasks, &in_force.tasks)?;
-        if in_force.tasks == tasks && in_force.fleet_max_shrink == own.fleet_max_shrink {
+        if in_force.tasks == tasks
+            && in_force.fleet_max_shrink == own.fleet_max_shrink
+            && in_force.approvals == own.approvals
+        {
             return Ok((verdict, None));
         }
     }
@@ -188,6 +202,7 @@ pub fn decide(
         fingerprint,
         settings: own.settings.clone(),
         fleet_max_shrink: own.fleet_max_shrink,
+        approvals: own.approvals,
     };
     Ok((verdict, Some(decided)))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec};
+use cts_core::{ApprovalDefaults, ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -43,6 +43,8 @@ pub struct InForce {
     pub fingerprint: Option<ConfigurationFingerprint>,
     /// The brake of the fleet.
     pub fleet_max_shrink: Option<FleetMaxShrink>,
+    /// Rule of approval and its time for tasks without their own.
+    pub approvals: ApprovalDefaults,
 }
 
 impl DeclaredTask {
@@ -71,6 +73,7 @@ impl InForce {
             decided_at: row.integer("decided_at")?,
             fingerprint: serde_json::from_str(row.text("fingerprint")?).ok(),
             fleet_max_shrink: row.json_if_any("fleet_max_shrink")?,
+            approvals: row.json_if_any("approvals")?.unwrap_or_default(),
         })
     }
 }

@@ -71,6 +71,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         plan: row.plan()?,
         details: row.details()?,
         waiting_for: leased.waiting_for,
+        awaits: row.text_if_any("awaits")?.map(str::to_owned),
         remote_run,
         created_at: row.time("created_at")?,
         due_at: row.time("due_at")?,
@@ -98,6 +99,7 @@ pub fn shown_run(row: &dyn Columns) -> Result<ShownRun, StoreError> {
         kind,
         status,
         waiting_for: leased.waiting_for,
+        awaits: row.text_if_any("awaits")?.map(str::to_owned),
         due_at: row.time("due_at")?,
         started_at: row.time_if_any("started_at")?,
         worker: leased.worker,
@@ -170,6 +172,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         trace: row.json_if_any("trace")?,
         state: leased_state(&row)?,
         ends_remote_run: false,
+        asks_permission: row.flag("asks_permission")?,
     })
 }
 

@@ -15,6 +15,7 @@ use cts_core::{
 use self::guarded_task::baseline;
 pub use self::guarded_task::{BrakedTask, GuardChange, GuardedTask, instances_of};
 
+use crate::approval::rejection;
 use crate::cell::encoded;
 use crate::error::{LeaderError, StoreError};
 use crate::fields::{Columns, Fields};
@@ -58,6 +59,12 @@ pub struct EnqueueContext {
     earlier: Option<RunStatus>,
     baseline: Baseline,
     held: Option<Blocked>,
+    /// Its queued apply waits for a decision about its effect.
+    queued_awaits: bool,
+    /// Some effects of the task need consent.
+    has_approvals: bool,
+    /// Why a person has rejected the withheld input.
+    rejection: Option<String>,
 }
 
 /// Plan for a request: its result and the writes, in this order.
@@ -91,6 +98,17 @@ pub struct EnqueuePlan {
     pub trace: Option<RunTrace>,
     /// The cause of the inserted run, or of the queued run that gets this input.
     pub cause: Option<RunCause>,
+    /// Effects that need consent: the data need none of them now, or need those of this input again.
+    pub effects: Option<EffectsAre>,
+}
+
+/// See [`EnqueuePlan::effects`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectsAre {
+    /// The applied input is the newest one.
+    Gone,
+    /// This input is the newest one.
+    Back,
 }
 
 /// The stored form of a run's trace.
@@ -120,6 +138,8 @@ impl EnqueueContext {
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
     /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_braked`, `queued_due`, `queued_trace`
     ///   and `queued_cause`
+    /// * consent: whether the queued apply waits (`queued_awaits`), whether any effect needs consent (`has_approvals`), and who
+    ///   has rejected the withheld input (`rejected_by`, `rejected_comment`)
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
     /// * the run with the id of the request: `earlier` and `earlier_requested`
@@ -132,6 +152,8 @@ impl EnqueueContext {
         let no_retry = runs.flag_if_any("queued_no_retry")?;
         let braked = runs.flag_if_any("queued_braked")? == Some(true);
         let earlier = runs.text_if_any("earlier")?;
+        let rejected_by = task.text_if_any("rejected_by")?;
+        let comment = task.text_if_any("rejected_comment")?.unwrap_or_default();
         let earlier = earlier.map(|status| runs.cell("status").run_status(status));
         Ok(Self {
             runs: TaskRuns {
@@ -146,6 +168,7 @@ impl EnqueueContext {
                 withdrawn: runs.flag_if_any("running_withdrawn")? == Some(true),
                 last_applied: task.parse_if_any("last_applied")?,
                 withheld: task.parse_if_any("cancelled_input")?,
+                rejected: rejected_by.is_some(),
                 owes: task.text_if_any("owes_run")?.is_some(),
             },
             queued: runs.id_under("queued_id", "id")?,
@@ -171,6 +194,9 @@ impl EnqueueContext {
             earlier: earlier.transpose()?,
             baseline: baseline(&task)?,
             held: task.json_if_any("held")?,
+            queued_awaits: runs.flag_if_any("queued_awaits")? == Some(true),
+            has_approvals: task.flag("has_approvals")?,
+            rejection: rejected_by.map(|by| rejection(by, comment)),
         })
     }
 
@@ -199,6 +225,7 @@ impl EnqueueContext {
             guard: None,
             trace: request.trace.clone(),
             cause: request.cause.clone(),
+            effects: None,
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.request_state);
         if let Some(context) = context.filter(may) {
@@ -208,6 +235,7 @@ impl EnqueueContext {
                 context.apply_decision(decision, request, &mut plan);
                 context.note_cause(decision, &mut plan);
                 context.note_blocked(decision, request, &mut plan, now);
+                plan.effects = context.effects(decision, request.input.hash);
                 plan.answer.refused = context.refusal(decision, &plan.answer.losses);
             } else {
                 // A run that applies nothing is queued in addition to all other runs.
@@ -283,15 +311,17 @@ impl EnqueueContext {
         }
         let reason = match decision {
             EnqueueDecision::Block => losses_text(losses).unwrap_or_default(),
-            EnqueueDecision::Withhold => {
+            EnqueueDecision::Withhold => self.rejection.clone().unwrap_or_else(|| {
                 "a run of the same input was cancelled, so the task waits for newer data or a requested run".to_owned()
-            }
+            }),
             _ => return None,
         };
-        Some(Refused {
-            code: RefusedCode::Held,
-            reason,
-        })
+        let code = if self.runs.rejected && decision == EnqueueDecision::Withhold {
+            RefusedCode::Withdrawn
+        } else {
+            RefusedCode::Held
+        };
+        Some(Refused { code, reason })
     }
 
     fn apply_decision(
@@ -333,7 +363,8 @@ impl EnqueueContext {
                 plan.skips = true;
                 // The event of a running run shows whether its input was applied.
                 plan.tick = request.tick.filter(|_| self.runs.running.is_none());
-                if cancel_queued {
+                // A run that waits for consent stays for a while: its data may come back.
+                if cancel_queued && !self.queued_awaits {
                     plan.cancels = true;
                     answer.cancelled = answer.queued.take();
                 }
@@ -392,6 +423,18 @@ impl EnqueueContext {
                 forgets,
             });
         }
+    }
+
+    /// What the decision means for the effects of the task that need consent.
+    fn effects(&self, decision: EnqueueDecision, input: Digest) -> Option<EffectsAre> {
+        let queued = self.runs.queued.map(|queued| queued.input);
+        let has_run = queued == Some(input) || self.runs.running == Some(input);
+        let effects = match decision {
+            EnqueueDecision::Skip { .. } if !has_run => EffectsAre::Gone,
+            EnqueueDecision::Block => return None,
+            _ => EffectsAre::Back,
+        };
+        self.has_approvals.then_some(effects)
     }
 
     fn queue_position(&self, place: Option<i64>) -> QueuePosition {

@@ -5,6 +5,7 @@
 //! defines the behaviour: every implementation runs it unchanged.
 #![warn(missing_docs)]
 
+pub mod approval;
 mod archive;
 pub mod attempt;
 mod brake;
@@ -29,6 +30,10 @@ mod settings;
 mod store;
 mod task;
 
+pub use approval::{
+    Approval, ApprovalDecision, ApprovalError, AskedPermit, COMMENT_BYTES, Decided, PermitAnswer,
+    PlanSummary, rejection,
+};
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use attempt::{ATTEMPTS_RECORDED, AttemptRecord};
 pub use brake::{BrakeError, BrakeNote, FirstApply, SeenBrake, StoredBrake};
@@ -38,7 +43,7 @@ pub use cluster::{
     WaitingRuns, WorkerState,
 };
 pub use configuration::{
-    AppliedConfiguration, Configuration, ConfigurationInForce, FLEET_MAX_SHRINK,
+    APPROVALS, AppliedConfiguration, Configuration, ConfigurationInForce, FLEET_MAX_SHRINK,
     MemberConfiguration, OtherConfiguration, Registered, decide,
 };
 pub use contents::{EncodedContents, InputContents};
@@ -57,6 +62,7 @@ pub use model::{
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::Store;
 pub use store::access::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
+pub use store::approvals::ApprovalStore;
 pub use store::brake::BrakeStore;
 pub use store::configuration::ConfigurationStore;
 pub use store::facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};

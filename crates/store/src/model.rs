@@ -112,6 +112,8 @@ pub struct Claim {
     pub names_previous_backend: bool,
     /// The worker can end remote runs. False for a worker that would continue them.
     pub ends_remote_runs: bool,
+    /// The worker asks for permission before it applies. Otherwise it gets no run of a task with a rule of approval.
+    pub asks_permission: bool,
     /// Time to live of the lease.
     pub time_to_live: Duration,
 }
@@ -173,6 +175,8 @@ pub struct Lease {
     pub trace: Option<RunTrace>,
     /// The run is an ending: its worker only ends its remote run.
     pub ends_remote_run: bool,
+    /// The worker [asks for permission](crate::ApprovalStore::permit_apply) before it applies.
+    pub asks_permission: bool,
 }
 
 /// The end of an attempt.
@@ -312,6 +316,8 @@ pub struct RunRecord {
     pub details: Option<RunDetails>,
     /// Condition outside of cts for which a running run waits, as text; also set while its remote run is ended.
     pub waiting_for: Option<String>,
+    /// The effect whose consent it waits for ([`ApprovalStore`](crate::ApprovalStore)).
+    pub awaits: Option<String>,
     /// Its newest remote run, if any.
     pub remote_run: Option<RemoteRun>,
     /// Time of queueing.

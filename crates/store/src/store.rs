@@ -1,6 +1,7 @@
 //! The trait that combines all stores.
 
 pub(crate) mod access;
+pub(crate) mod approvals;
 pub(crate) mod brake;
 pub(crate) mod configuration;
 pub(crate) mod facts;
@@ -25,6 +26,7 @@ use cts_core::{
 use cts_proto::log::v1::LogLine;
 
 use self::access::AccessStore;
+use self::approvals::ApprovalStore;
 use self::brake::BrakeStore;
 use self::configuration::ConfigurationStore;
 use self::facts::FactStore;
@@ -72,6 +74,7 @@ pub trait Store:
     + AccessStore
     + BrakeStore
     + PlanStore
+    + ApprovalStore
     + Send
     + Sync
     + fmt::Debug
@@ -81,8 +84,8 @@ pub trait Store:
     /// A run that the change requests names the caller. Changes are [`Store::create_task`], [`Store::change_task`],
     /// [`Store::delete_task`], [`Store::plan_destruction`], [`Store::release_task`],
     /// [`Store::decide_terraform_state`], [`Store::cancel_run`], [`WorkerStore::drain_worker`],
-    /// [`ConfigurationStore::put_in_force`], [`AccessStore::create_token`], [`AccessStore::revoke_token`] and
-    /// [`BrakeStore::release_brake`].
+    /// [`ConfigurationStore::put_in_force`], [`AccessStore::create_token`], [`AccessStore::revoke_token`],
+    /// [`BrakeStore::release_brake`], [`ApprovalStore::decide_approvals`] and [`ApprovalStore::reopen_approvals`].
     fn recording(&self, record: AuditRecord) -> Arc<dyn Store>;
 
     /// Makes this incarnation of `member` the leader if no replica leads, if the leader's lease has expired, or if it

@@ -86,7 +86,7 @@ spelled! {
         Incomplete = "incomplete",
         /// No input can be made from the data.
         Unusable = "unusable",
-        /// The task was deleted, disabled or changed since the request.
+        /// The task was deleted, disabled or changed since the request, or a person has rejected the effect.
         Withdrawn = "withdrawn",
         /// The run only accompanies a change, and the shrink limit or a cancelled input blocks it; the task owes a run.
         Held = "held",

@@ -90,6 +90,7 @@ fn claim(worker: &str) -> Claim {
         checks_settings: false,
         names_previous_backend: false,
         ends_remote_runs: false,
+        asks_permission: true,
         time_to_live: LEASE,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec, Verdict};
+use cts_core::{ApprovalDefaults, ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec, Verdict};
 
 use crate::Fixture;
 use crate::scene::{MICROSECOND, Scene, life, member, seconds, spec};
@@ -18,6 +18,7 @@ pub(crate) fn configuration(tasks: &[TaskSpec]) -> Configuration {
         fingerprint: ConfigurationFingerprint::of(tasks).expect("tasks are JSON"),
         settings: BTreeMap::from([("version".to_owned(), "1".to_owned())]),
         fleet_max_shrink: None,
+        approvals: ApprovalDefaults::default(),
     }
 }
 

@@ -79,6 +79,7 @@ pub(crate) async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Le
         checks_settings: true,
         names_previous_backend: false,
         ends_remote_runs: false,
+        asks_permission: true,
         ..claim()
     };
     scene.acquire_as(&claim).await

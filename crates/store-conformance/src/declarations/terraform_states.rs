@@ -245,6 +245,7 @@ pub async fn a_refused_state_keeps_whatever_changes_something_waiting<F: Fixture
     let named = Claim {
         names_previous_backend: true,
         ends_remote_runs: false,
+        asks_permission: true,
         ..other.clone()
     };
     for claim in [&claim(), &other, &named] {
@@ -319,6 +320,7 @@ pub async fn a_worker_that_names_another_place_may_look_there<F: Fixture>() {
     let named = Claim {
         names_previous_backend: true,
         ends_remote_runs: false,
+        asks_permission: true,
         ..claim()
     };
     let lease = scene.acquire_as(&named).await.expect("it may look");
@@ -347,6 +349,7 @@ pub async fn a_conflict_is_over_with_the_next_state<F: Fixture>() {
         let named = Claim {
             names_previous_backend: true,
             ends_remote_runs: false,
+            asks_permission: true,
             ..claim()
         };
         let lease = scene.acquire_as(&named).await.expect("it may look");

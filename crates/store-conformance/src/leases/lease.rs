@@ -27,6 +27,7 @@ fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
         delivery: None,
         trace: None,
         ends_remote_run: false,
+        asks_permission: false,
     }
 }
 

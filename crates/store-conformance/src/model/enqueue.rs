@@ -67,6 +67,7 @@ impl Model {
             withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),
             last_applied: task.last_applied,
             withheld: task.withheld,
+            rejected: false,
             owes: task.owes.is_some() && !asks_for_apply,
         };
         let accompanies = self.accompanied(request);

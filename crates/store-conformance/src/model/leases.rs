@@ -117,6 +117,7 @@ impl Model {
             delivery,
             trace: None,
             ends_remote_run: false,
+            asks_permission: false,
         })
     }
 

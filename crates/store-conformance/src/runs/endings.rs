@@ -17,6 +17,7 @@ fn remote_claim() -> Claim {
     Claim {
         capabilities: capabilities(&[("terraform", "1.9.8"), ("terraform-cloud", "1")], false),
         ends_remote_runs: true,
+        asks_permission: true,
         ..claim()
     }
 }
@@ -64,10 +65,12 @@ impl<F: Fixture> Scene<F> {
         assert_eq!(self.queue_depth().await.running, 0);
         let earlier = Claim {
             ends_remote_runs: false,
+            asks_permission: true,
             ..remote_claim()
         };
         let local = Claim {
             ends_remote_runs: true,
+            asks_permission: true,
             ..claim()
         };
         for claim in [claim(), earlier, local] {

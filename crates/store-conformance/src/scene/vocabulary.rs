@@ -229,6 +229,7 @@ pub fn claim() -> Claim {
         checks_settings: false,
         names_previous_backend: false,
         ends_remote_runs: false,
+        asks_permission: true,
         time_to_live: LEASE,
     }
 }

@@ -270,8 +270,24 @@ pub async fn tokens_have_one_name_each<F: Fixture>() {
     assert_eq!(tokens[1].expires_at, Some(end));
     assert_eq!(
         (tokens[1].role, &tokens[1].tasks),
-        (Role::Operate, &limited.tasks)
+        (Some(Role::Operate), &limited.tasks)
     );
+    for (name, role) in ["c", "d", "e", "f"].into_iter().zip([
+        Role::Read,
+        Role::Approve,
+        Role::OperateApprove,
+        Role::Admin,
+    ]) {
+        let new = NewStoredToken {
+            role,
+            ..token(name, None)
+        };
+        assert!(create(&scene, &new).await);
+        let tokens = scene.store().tokens().await.expect("tokens can be read");
+        assert_eq!(tokens.last().and_then(|token| token.role), Some(role));
+        let revoked = scene.store().revoke_token(name).await;
+        assert!(revoked.expect("a token can be revoked"));
+    }
     for was_there in [true, false] {
         let revoked = scene.store().revoke_token("b").await;
         assert_eq!(revoked.expect("a token can be revoked"), was_there);

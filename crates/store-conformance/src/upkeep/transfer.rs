@@ -13,6 +13,7 @@ use futures::TryStreamExt as _;
 
 use crate::Fixture;
 use crate::access_store;
+use crate::asking::{ruled, waiting};
 use crate::brake;
 use crate::configurations::configuration;
 use crate::details::details;
@@ -98,6 +99,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs[7].enabled = false;
     specs[7].file_settings.retry_failed = false;
     specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
+    specs.push(ruled("asks"));
     let scene = Scene::<F>::configured(&specs).await;
     access_store::filled(&scene).await;
     let (store, fleet) = (scene.store(), brake::fleet(9, false));
@@ -132,6 +134,8 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     for _ in 0..7 {
         scene.tick("a·b", "2").await;
     }
+
+    waiting(&scene, "asks", "1", "e").await;
 
     // Guarded, and held.
     let request = |instances: u32| EnqueueRequest {

@@ -87,6 +87,7 @@ impl<F: Fixture> Walk<F> {
             checks_settings: false,
             names_previous_backend: false,
             ends_remote_runs: false,
+            asks_permission: true,
             time_to_live: LEASE,
         }
     }

@@ -301,6 +301,7 @@ impl Database {
             delivery: None,
             trace: None,
             ends_remote_run: false,
+            asks_permission: false,
         };
         if self.rules == Rules::RunEpochUnchecked
             && let Some(run) = self.model.runs.get(&word.run)

@@ -3,7 +3,7 @@
 use cts_store::StoreError;
 use cts_store_sql::export::{Counts, SqlExport};
 use cts_store_sql::page::{Cells, Page};
-use cts_store_sql::restored::NOTHING_APPLIED;
+use cts_store_sql::restored::{NO_CONSENT, NOTHING_APPLIED};
 use cts_store_sql::tables::{Kind, TABLES};
 use futures::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -106,8 +106,9 @@ impl PostgresImport {
                 counts.push((table.name, rows));
             }
         }
-        let applied = source.is_incomplete().then_some(NOTHING_APPLIED);
-        for rule in applied.into_iter().chain(RULES) {
+        let doubted = [NOTHING_APPLIED, NO_CONSENT];
+        let doubted = doubted.into_iter().filter(|_| source.is_incomplete());
+        for rule in doubted.chain(RULES) {
             self.execute(rule).await?;
         }
         Ok(counts)

@@ -22,7 +22,7 @@ use crate::fixture::{execute, migrated, number, settings};
 use crate::outage::applied;
 
 /// The tables whose rows `cts migrate` counts, in its order.
-const COUNTED: [&str; 15] = [
+const COUNTED: [&str; 16] = [
     "tasks",
     "deleted_tasks",
     "configuration_in_force",
@@ -34,6 +34,7 @@ const COUNTED: [&str; 15] = [
     "tick_events",
     "log_lines",
     "plans",
+    "approvals",
     "plan_key",
     "bundles",
     "access_tokens",

@@ -185,6 +185,7 @@ impl Calls {
                 checks_settings: true,
                 names_previous_backend: false,
                 ends_remote_runs: true,
+                asks_permission: true,
                 ..claim()
             };
             claim.capabilities.engines.push(Engine {

@@ -203,15 +203,18 @@ async fn put_in_force(
         "put a configuration in force",
         "-- put_in_force
         INSERT INTO configuration_in_force
-            (singleton, number, fingerprint, tasks, decided_by, decided_at, fleet_max_shrink)
-        VALUES (TRUE, $1, $2, $3, $4, $5, $6)
+            (singleton, number, fingerprint, tasks, decided_by, decided_at, fleet_max_shrink,
+             approvals, approvals_number)
+        VALUES (TRUE, $1, $2, $3, $4, $5, $6, $7, $1)
         ON CONFLICT (singleton) DO UPDATE
         SET number = excluded.number,
             fingerprint = excluded.fingerprint,
             tasks = excluded.tasks,
             decided_by = excluded.decided_by,
             decided_at = excluded.decided_at,
-            fleet_max_shrink = excluded.fleet_max_shrink",
+            fleet_max_shrink = excluded.fleet_max_shrink,
+            approvals = excluded.approvals,
+            approvals_number = excluded.approvals_number",
     )
     .bind(number)
     .bind(encoded(
@@ -222,6 +225,7 @@ async fn put_in_force(
     .bind(decided_by)
     .bind(now)
     .bind(fleet.transpose()?)
+    .bind(encoded("encode a configuration", &configuration.approvals)?)
     .execute(c)
     .await?;
     Ok(number)
@@ -232,7 +236,9 @@ pub async fn in_force(c: &mut dyn Connection) -> Result<Option<ConfigurationInFo
     let in_force = sql(
         "read the configuration in force",
         "-- configuration_in_force
-        SELECT number, fingerprint, tasks, decided_by, decided_at, fleet_max_shrink FROM configuration_in_force",
+        SELECT number, fingerprint, tasks, decided_by, decided_at, fleet_max_shrink,
+               CASE WHEN approvals_number = number THEN approvals END AS approvals
+        FROM configuration_in_force",
     );
     let in_force = in_force.optional(c, |row| {
         let row = Fields::new(
@@ -250,6 +256,7 @@ pub async fn in_force(c: &mut dyn Connection) -> Result<Option<ConfigurationInFo
             tasks: understood.tasks,
             fingerprint: understood.fingerprint,
             fleet_max_shrink: row.json_if_any("fleet_max_shrink")?,
+            approvals: row.json_if_any("approvals")?.unwrap_or_default(),
             decided_by: row.text("decided_by")?.to_owned(),
             decided_at: row.time("decided_at")?,
         }))

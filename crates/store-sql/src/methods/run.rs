@@ -1,9 +1,12 @@
 //! Runs: their queue, inputs, requests, attempts, logs and ends.
 
+pub mod approval_decisions;
+pub mod approvals;
 pub mod attempt_ends;
 pub(crate) mod attempts;
 pub(crate) mod braked_runs;
 pub mod cancel;
+pub mod effects;
 pub mod endings;
 pub(crate) mod enqueue;
 pub mod events;

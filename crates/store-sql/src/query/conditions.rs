@@ -26,6 +26,19 @@ macro_rules! state_is_refused {
     };
 }
 
+/// Condition that effects of the task may need consent: its own rule or the default in force, and that of its deleted
+/// declaration. Postgres has a function with the same rule (`cts_has_rule`).
+#[macro_export]
+macro_rules! has_rule {
+    () => {
+        "(coalesce(
+            CASE WHEN t.spec LIKE '%\"approval\":\"%' THEN t.spec ->> '$.approval' END,
+            (SELECT f.approvals ->> '$.rule' FROM configuration_in_force f WHERE f.approvals_number = f.number),
+            'never') <> 'never'
+          OR EXISTS (SELECT 1 FROM deleted_tasks d WHERE d.name = t.name AND d.approval <> 'never'))"
+    };
+}
+
 /// Condition that the run waits for a decision about the Terraform state of the task. Workers that name a previous
 /// backend may lease the run nevertheless (`acquire`).
 #[macro_export]

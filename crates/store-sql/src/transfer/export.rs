@@ -106,7 +106,9 @@ impl SqlExport {
         let in_force = sql(
             operation,
             "-- export: the configuration in force
-            SELECT number, fingerprint, decided_by, decided_at, fleet_max_shrink FROM configuration_in_force",
+            SELECT number, fingerprint, decided_by, decided_at, fleet_max_shrink,
+                   CASE WHEN approvals_number = number THEN approvals END AS approvals
+            FROM configuration_in_force",
         );
         Ok(DeclaredTasks {
             tasks,

@@ -18,6 +18,10 @@ pub const NOTHING_APPLIED: &str = "-- continuity: no input counts as applied
     UPDATE tasks SET last_applied = NULL, tried_input = NULL
     WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL";
 
+/// Stops all consents from counting: a consent may have been used since the copy was made.
+pub const NO_CONSENT: &str =
+    "-- continuity: no consent counts\nDELETE FROM approvals WHERE decision = 'approved'";
+
 /// Attempts that the database has forgotten, with `$1` as the list. The newest successful apply of a task with a last
 /// applied input is never pruned, so every later apply is known.
 const FORGOTTEN: &str = "SELECT t.name, t.enabled
@@ -154,6 +158,7 @@ pub async fn mark(c: &mut dyn Connection) -> Result<Restoration, StoreError> {
     .on_postgres(c)
     .await?;
     let inputs = sql(MARK, NOTHING_APPLIED).execute(c).await?;
+    sql(MARK, NO_CONSENT).execute(c).await?;
     for text in [
         // Workers may vouch for inputs of the timeline before the restore.
         "-- mark_restored: nothing in doubt counts again\nDELETE FROM doubted_tasks",

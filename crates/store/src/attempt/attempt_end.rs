@@ -18,6 +18,8 @@ pub struct AttemptEnd<'c> {
     pub task: TaskName,
     /// Kind of the run.
     pub kind: RunKind,
+    /// The run applies, and somebody has cancelled it.
+    pub cancelled: bool,
     /// Its input.
     pub input: Digest,
     /// Number of the attempt.

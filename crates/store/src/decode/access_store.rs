@@ -1,6 +1,6 @@
 //! Tokens and audit records.
 
-use cts_core::callers::{AuditOutcome, AuditRecord, Caller};
+use cts_core::callers::{AuditOutcome, AuditRecord, Caller, Role};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -40,10 +40,16 @@ pub fn stored_token(row: &dyn Columns) -> Result<StoredToken, StoreError> {
     let row = Fields::new(row, "read a token", "access_tokens").keyed("name")?;
     let hash = row.bytes("sha256")?;
     let hash = hash.try_into();
+    let role: Option<Role> = row.text("role")?.parse().ok();
+    let role = if row.flag("approves")? {
+        role.map(|role| role.with(Role::Approve))
+    } else {
+        role
+    };
     Ok(StoredToken {
         name: row.text("name")?.to_owned(),
         sha256: hash.map_err(|_other| row.cell("sha256").corrupt("it is no SHA-256"))?,
-        role: row.parse("role")?,
+        role,
         tasks: row.json("tasks")?,
         created_at: row.time("created_at")?,
         created_by: row.text("created_by")?.to_owned(),

@@ -80,8 +80,8 @@ pub struct StoredToken {
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// Its role.
-    pub role: Role,
+    /// Its role; `None` if this version does not know the role, so that the token grants no access.
+    pub role: Option<Role>,
     /// Patterns of the tasks that the token is limited to; empty for all tasks.
     pub tasks: Vec<String>,
     /// Time of its creation.

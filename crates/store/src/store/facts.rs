@@ -65,6 +65,8 @@ pub struct ShownRun {
     pub status: RunStatus,
     /// Condition outside of cts for which the run waits while it is leased.
     pub waiting_for: Option<String>,
+    /// See [`RunRecord::awaits`].
+    pub awaits: Option<String>,
     /// Due time.
     pub due_at: DateTime<Utc>,
     /// Start of its first attempt.
@@ -85,6 +87,7 @@ impl From<&RunRecord> for ShownRun {
             kind: run.kind,
             status: run.status,
             waiting_for: run.waiting_for.clone(),
+            awaits: run.awaits.clone(),
             due_at: run.due_at,
             started_at: run.started_at,
             worker: run.worker.clone(),

@@ -162,6 +162,7 @@ pub(crate) async fn acquire(
         reports_settings: false,
         names_previous_backend: false,
         ends_remote_runs: false,
+        asks_permission: true,
         registration_secret: Vec::new(),
     };
     let answer = scheduler.acquire_run(request).await;

@@ -238,7 +238,7 @@ async fn a_null_character_is_replaced_in_every_text() {
         "UPDATE events SET requested_by = 'x' || char(0), error = char(0) || 'x'",
         "INSERT INTO audit_records VALUES (7, 1, 'token', char(0), char(0), '', 'task.update', char(0), '{}',
                                            'refused', char(0), char(0), 1)",
-        "INSERT INTO access_tokens VALUES ('t', zeroblob(32), 'read', '[]', 1, 'x' || char(0), NULL)",
+        "INSERT INTO access_tokens VALUES ('t', zeroblob(32), 'read', '[]', 1, 'x' || char(0), NULL, 0)",
     ] {
         scene.fixture().tamper(change).await;
     }

@@ -149,12 +149,16 @@ pub async fn wait_end_of(
     c: &mut dyn Connection,
     held: Held<'_>,
 ) -> Result<Option<WaitEnd>, LeaseError> {
-    let wait = read(c, held).await?;
+    let wait = wait_of(c, held).await?;
     let wait = wait.ok_or_else(|| lost(held))?;
     Ok(wait_end(wait.context))
 }
 
-async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, StoreError> {
+/// Reads what decides whether the run of a lease is still wanted.
+pub(crate) async fn wait_of(
+    c: &mut dyn Connection,
+    held: Held<'_>,
+) -> Result<Option<Wait>, StoreError> {
     // Only the task of this run: with outdated statistics, Postgres could prefer to read all tasks in order.
     let text = c.dialect().pick(
         concat!("-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
@@ -194,7 +198,7 @@ pub async fn resume(
     number: u32,
 ) -> Result<Resumed, LeaseError> {
     lock_task_of(c, held.0).await?;
-    let wait = read(c, held).await?;
+    let wait = wait_of(c, held).await?;
     let wait = wait.ok_or_else(|| lost(held))?;
     if let Some(end) = wait_end(wait.context) {
         return Ok(Resumed::Ended(end));

@@ -36,6 +36,12 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
           AND NOT EXISTS (
               SELECT 1 FROM runs q
               WHERE q.task_name = tasks.name AND q.status = 'queued' AND q.kind = 'apply')",
+        "-- release_all: what was cancelled leaves no consent; index runs_one_running
+        DELETE FROM approvals
+        WHERE used_by IS NULL AND decision IS DISTINCT FROM 'rejected' AND task_name IN (
+            SELECT task_name FROM runs
+            WHERE status = 'running' AND holder <> '' AND cancel_requested_at IS NOT NULL
+              AND coalesce(destroys, kind) = 'apply')",
         "-- release_all: destructions that were cancelled; index runs_one_running
         UPDATE tasks SET destruction_suspended_at = {now}
         WHERE destroy_run IN (
@@ -70,9 +76,9 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
     .await?;
     let cancelled = sql(
         OPERATION,
-        "-- release_all: the callers that waited for these are dead
+        "-- release_all: the callers that waited for these are dead; nobody waits for one that awaits consent
         UPDATE runs SET status = 'cancelled', finished_at = {now}, updated_at = {now}
-        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry)
+        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry) AND awaits IS NULL
           AND destroys IS DISTINCT FROM 'apply'
         RETURNING id",
     );

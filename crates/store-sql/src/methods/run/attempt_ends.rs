@@ -13,8 +13,8 @@ use cts_store::{Completed, Completion, LeaseError, StoreError};
 use crate::leases::{lock_task_of, of_lease};
 use crate::repeat::{self, Repeat};
 use crate::{
-    Connection, cancel, checks, destruction, endings, events, has_open_remote, logs, shrink_limits,
-    sql, state_is_refused, tasks, terraform_states, workers,
+    Connection, cancel, checks, destruction, effects, endings, events, has_open_remote, logs,
+    shrink_limits, sql, state_is_refused, tasks, terraform_states, workers,
 };
 
 const OPERATION: &str = "end an attempt";
@@ -144,6 +144,7 @@ pub(crate) async fn write(
                 };
                 let queued = repeat::queue(c, end.completion.run, retry).await?;
                 one(u64::from(queued))?;
+                effects::pass_on(c, end.completion.run, end.completion.retry_run).await?;
             }
         }
         AttemptWrites::PutBack {
@@ -160,6 +161,11 @@ pub(crate) async fn write(
         AttemptWrites::Suspend => {
             put_back(c, &end, 0, SUSPENDED_UNTIL, now).await?;
             cancel::note_suspended(c, end.task.as_str()).await?;
+            let waits = sql(
+                OPERATION,
+                "-- complete: it waits for nothing\nUPDATE runs SET awaits = NULL WHERE id = $1",
+            );
+            waits.bind(end.completion.run).execute(c).await?;
         }
         AttemptWrites::EndRemote { wait } => one(endings::put(c, &end, *wait).await?)?,
         AttemptWrites::Close { .. } => {
@@ -168,6 +174,9 @@ pub(crate) async fn write(
                 checks::end(c, &end.task, end.completion.run, outcome).await?;
             }
         }
+    }
+    if end.cancelled {
+        effects::withdraw_of(c, &[end.task.as_str()]).await?;
     }
     if let Some(state) = &end.completion.state {
         terraform_states::report(c, &end.task, state).await?;

@@ -21,7 +21,7 @@ use cts_store::{
 
 use crate::conditions::HAS_OPEN_REMOTE;
 use crate::leases::{Held, lost, of_lease};
-use crate::{Connection, endings, events, requests, sql};
+use crate::{Connection, effects, endings, events, requests, sql};
 
 const OPERATION: &str = "cancel a run";
 
@@ -47,7 +47,29 @@ pub async fn cancel(
     };
     let mut plan = target.decide(force, event, now)?;
     write(c, &mut plan, now).await?;
+    if plan.answer.kind.applies() && matches!(plan.writes, CancelWrites::Withdraw { .. }) {
+        effects::withdraw_of(c, &[plan.answer.task.as_str()]).await?;
+    }
     Ok(plan.answer)
+}
+
+/// Withdraws a queued run whose effect a person has rejected; consents to other effects stay. The caller has locked the
+/// task.
+pub(crate) async fn reject(
+    c: &mut dyn Connection,
+    run: RunId,
+    event: EventId,
+    why: &str,
+) -> Result<(), StoreError> {
+    let Some((target, now)) = target(c, run).await? else {
+        return Ok(());
+    };
+    match target.because(why).decide(false, event, now) {
+        Ok(mut plan) => write(c, &mut plan, now).await,
+        // The run has ended meanwhile.
+        Err(CancelError::Unknown | CancelError::Refused(_)) => Ok(()),
+        Err(CancelError::Store(error)) => Err(error),
+    }
 }
 
 async fn target(
@@ -140,7 +162,7 @@ async fn write(
             let suspended = sql(
                 OPERATION,
                 "-- cancel_run: suspend
-                UPDATE runs SET due_at = $2, cancel_requested_at = NULL, updated_at = {now}
+                UPDATE runs SET due_at = $2, awaits = NULL, cancel_requested_at = NULL, updated_at = {now}
                 WHERE id = $1 AND status IS NOT DISTINCT FROM 'queued'",
             );
             suspended
@@ -180,6 +202,7 @@ async fn write(
 
 /// Records that the destruction of a task is suspended.
 pub async fn note_suspended(c: &mut dyn Connection, task: &str) -> Result<(), StoreError> {
+    effects::end_destruction(c, task, true).await?;
     let noted = sql(
         OPERATION,
         "-- a destruction is suspended
@@ -194,10 +217,11 @@ pub(crate) async fn continue_destruction(
     c: &mut dyn Connection,
     task: &str,
 ) -> Result<(), StoreError> {
+    effects::end_destruction(c, task, false).await?;
     for statement in [
         "-- delete_task: a suspended destruction goes on
         UPDATE runs
-        SET due_at = {now}, attempts = 0, updated_at = {now}
+        SET due_at = {now}, awaits = NULL, attempts = 0, updated_at = {now}
         WHERE status IS NOT DISTINCT FROM 'queued' AND id = (
             SELECT destroy_run FROM tasks
             WHERE name = $1 AND destruction_suspended_at IS NOT NULL)",

@@ -210,7 +210,7 @@ pub async fn acquire(c: &mut dyn Connection, claim: &Claim) -> Result<Option<Lea
                 {lock})
             RETURNING id, task_name, kind, destroys, holder, epoch, input_hash,
                 {{greatest}}(attempts, 1) AS attempts, trace,
-                NULL AS delivery, NULL AS delivery_first_run, NULL AS timed_spec,
+                NULL AS delivery, NULL AS delivery_first_run, NULL AS timed_spec, FALSE AS asks_permission,
                 (SELECT {known_state} FROM tasks t WHERE t.name = task_name) AS known_state"
         ),
     );

@@ -95,6 +95,16 @@ macro_rules! context {
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,
                (SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash) AS running_instances,
+               q.awaits IS NOT NULL AS queued_awaits,
+               EXISTS (SELECT 1 FROM approvals a WHERE a.task_name = t.name) AS has_approvals,
+               CASE WHEN t.cancelled_input IS NOT NULL THEN (
+                   SELECT max(a.decided_by) FROM approvals a
+                   WHERE a.task_name = t.name AND a.incarnation = t.incarnation AND a.decision = 'rejected'
+                     AND a.input_hash = t.cancelled_input) END AS rejected_by,
+               CASE WHEN t.cancelled_input IS NOT NULL THEN (
+                   SELECT max(a.comment) FROM approvals a
+                   WHERE a.task_name = t.name AND a.incarnation = t.incarnation AND a.decision = 'rejected'
+                     AND a.input_hash = t.cancelled_input) END AS rejected_comment,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
                 WHERE a.run_id = n.run AND a.task_name = n.task) AS request_open,

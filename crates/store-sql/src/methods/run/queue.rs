@@ -265,7 +265,7 @@ pub async fn run(c: &mut dyn Connection, id: RunId) -> Result<Option<RunRecord>,
         "read a run",
         "-- run
         SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, waiting_for, remote_run, created_at,
+               plan_encoding, plan, summary, findings, waiting_for, awaits, remote_run, created_at,
                due_at, started_at, finished_at, requested_by, holder, trace,
                CASE WHEN leased_epoch = epoch THEN run_phase END AS run_phase, run_phase_since, cause
         FROM runs WHERE id = $1",
@@ -374,14 +374,14 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
                    changes_present,
                    CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                    CASE WHEN plan IS NOT NULL THEN {no_bytes} END AS plan,
-                   summary, NULL AS findings, waiting_for, remote_run, created_at,
+                   summary, NULL AS findings, waiting_for, awaits, remote_run, created_at,
                due_at, started_at, finished_at, requested_by, holder, trace,
                    CASE WHEN leased_epoch = epoch THEN run_phase END AS run_phase, run_phase_since, cause
             FROM runs
             WHERE {of_task} AND {of_status} AND {older}
         )
         SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, waiting_for, remote_run, created_at,
+               plan_encoding, plan, summary, findings, waiting_for, awaits, remote_run, created_at,
                due_at, started_at, finished_at, requested_by, holder, trace, run_phase, run_phase_since, cause
         FROM found ORDER BY {order} LIMIT $3"
     )

@@ -1,7 +1,7 @@
 //! Tasks created, changed and deleted over the API.
 
 use cts_core::runs::RunKind;
-use cts_core::{RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
+use cts_core::{ApprovalRule, RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
 use cts_store::configured::declaration;
 use cts_store::fields::Fields;
 use cts_store::{
@@ -9,7 +9,8 @@ use cts_store::{
 };
 
 use crate::{
-    Connection, cancel, current_task, destruction, endings, requests, sql, tasks, terraform_states,
+    Connection, cancel, current_task, destruction, effects, endings, requests, sql, tasks,
+    terraform_states,
 };
 
 /// Begins to create a task and requests its run.
@@ -130,6 +131,7 @@ pub(crate) async fn withdraw_applies(
         let withdrawn = sql("withdraw what is to be applied", statement);
         withdrawn.bind(names.as_slice()).execute(c).await?;
     }
+    effects::withdraw_of(c, &names).await?;
     requests::refuse_all(c, &names, Some(RunKind::Apply), reason).await
 }
 
@@ -200,6 +202,7 @@ pub(crate) async fn begin_deletions(
         WHERE name {in $1}",
     );
     deleting.bind(names).bind(destroy_run).execute(c).await?;
+    effects::forget_of(c, names).await?;
     requests::refuse_all(c, names, None, DELETED).await
 }
 
@@ -216,13 +219,14 @@ async fn remember(
     let remembered = sql(
         "delete a task",
         "-- delete_task: of the configuration
-        INSERT INTO deleted_tasks (name, configured, deleted_at) VALUES ($1, $2, {now})
+        INSERT INTO deleted_tasks (name, configured, deleted_at, approval) VALUES ($1, $2, {now}, $3)
         ON CONFLICT (name) DO UPDATE
-        SET configured = excluded.configured, deleted_at = excluded.deleted_at",
+        SET configured = excluded.configured, deleted_at = excluded.deleted_at, approval = excluded.approval",
     );
     remembered
         .bind(task.name())
         .bind(configured)
+        .bind(task.file_settings.approval.map(ApprovalRule::as_str))
         .execute(c)
         .await?;
     Ok(())

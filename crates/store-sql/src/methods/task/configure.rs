@@ -6,7 +6,7 @@ use cts_store::fields::Fields;
 use cts_store::{PendingDeletions, StoreError};
 use serde_json::json;
 
-use crate::{Connection, changes, endings, sql, tasks};
+use crate::{Connection, changes, effects, endings, sql, tasks};
 
 const OPERATION: &str = "store the configured tasks";
 
@@ -70,6 +70,7 @@ pub async fn replace_config_tasks(
         WHERE tasks.name = n.name",
     );
     placed.bind(json!(places).to_string()).execute(c).await?;
+    effects::ask_again(c).await?;
     Ok(unfinished)
 }
 

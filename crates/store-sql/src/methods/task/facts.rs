@@ -82,7 +82,7 @@ pub async fn of(c: &mut dyn Connection, names: &[TaskName]) -> Result<Vec<TaskFa
 pub async fn runs(c: &mut dyn Connection) -> Result<Vec<ShownRun>, StoreError> {
     let of_status = |status| {
         format!(
-            "SELECT id, task_name, kind, destroys, status, attempts, errors, waiting_for, due_at, started_at, holder, remote_run,
+            "SELECT id, task_name, kind, destroys, status, attempts, errors, waiting_for, awaits, due_at, started_at, holder, remote_run,
                    CASE WHEN leased_epoch = epoch THEN run_phase END AS run_phase, run_phase_since
             FROM runs WHERE status = '{status}'"
         )

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, RunId, TaskName};
-use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange, stored_cause, stored_trace};
+use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, PLANS_EVERY, RunId, TaskName};
+use cts_store::enqueue::{
+    EffectsAre, EnqueueError, EnqueuePlan, GuardChange, stored_cause, stored_trace,
+};
 use cts_store::{EncodedContents, EnqueueRequest, FailedStart, Refused, StoreError};
 use serde_json::{Value, json};
 
 use crate::settings::stored;
-use crate::{Connection, checks, failed_starts, requests, shrink_limits, sql, tick_events};
+use crate::{
+    Connection, checks, effects, failed_starts, requests, shrink_limits, sql, tick_events,
+};
 
 /// The changes of one wave: each task occurs at most once.
 #[derive(Debug, Default)]
@@ -38,6 +42,12 @@ pub(super) struct Changes<'a> {
     /// Instances in the inputs of tasks with a shrink limit.
     guarded: Vec<(Digest, &'a InstanceCounts)>,
     guards: Vec<(&'a str, GuardChange)>,
+    /// Tasks whose data need none of their effects now.
+    effects_gone: Vec<&'a str>,
+    /// Inputs whose effects are needed again.
+    effects_back: Vec<(&'a str, Digest)>,
+    /// Queued runs with effects that need consent, which get another input.
+    other_inputs: Vec<RunId>,
 }
 
 impl<'a> Changes<'a> {
@@ -65,6 +75,11 @@ impl<'a> Changes<'a> {
         self.refused.extend(refused.map(|why| (request.run, why)));
         let guard = plan.guard.clone();
         self.guards.extend(guard.map(|change| (task, change)));
+        match plan.effects {
+            Some(EffectsAre::Gone) => self.effects_gone.push(task),
+            Some(EffectsAre::Back) => self.effects_back.push((task, request.input.hash)),
+            None => {}
+        }
         if plan.inserts.is_none() && !plan.replaces {
             return Ok(());
         }
@@ -82,6 +97,8 @@ impl<'a> Changes<'a> {
             }))
         };
         if plan.replaces {
+            self.other_inputs
+                .extend(plan.effects.and(plan.answer.queued));
             self.replaced.push(row(plan.answer.queued)?);
         }
         if let Some(new) = plan.inserts {
@@ -120,6 +137,7 @@ impl<'a> Changes<'a> {
         }
         insert(c, self.new, &self.carried_out, now).await?;
         replace(c, self.replaced, now).await?;
+        effects::end_use(c, &self.other_inputs).await?;
         for (tasks, text) in [
             (
                 self.begun_anew,
@@ -157,6 +175,7 @@ impl<'a> Changes<'a> {
             requests::refuse_locked(c, *run, why).await?;
         }
         tick_events::store(c, &self.ticks).await?;
+        effects::note_gone(c, (&self.effects_gone, &self.effects_back), now).await?;
         Ok(())
     }
 }
@@ -177,7 +196,12 @@ async fn insert(
         INSERT INTO runs (id, task_name, incarnation, input_hash, kind, no_retry, requested, status,
                           due_at, created_at, updated_at, settings, requested_by, trace, cause)
         SELECT n.id, t.name, t.incarnation, n.input, n.kind, n.requested, n.requested, 'queued',
-               n.due, $2, $2, n.settings,
+               CASE WHEN n.requested THEN n.due ELSE coalesce((
+                   SELECT {greatest}(n.due, max(a.planned_at) + $3) FROM approvals a
+                   WHERE a.task_name = t.name AND a.incarnation = t.incarnation
+                     AND n.kind = 'apply' AND a.decision IS NULL AND a.used_by IS NULL
+                   HAVING max(a.planned_at) IS NOT NULL), n.due) END,
+               $2, $2, n.settings,
                CASE WHEN n.requested THEN
                    (SELECT q.requested_by FROM run_requests q WHERE q.run_id = n.id) END,
                CASE WHEN n.requested THEN
@@ -188,7 +212,7 @@ async fn insert(
         JOIN tasks t ON t.name = n.task",
     );
     let queued = queued.bind(Value::from(new).to_string()).bind(now);
-    queued.execute(c).await?;
+    queued.bind(PLANS_EVERY).execute(c).await?;
     if !carried_out.is_empty() {
         let removed = sql(
             "carry out requests",
@@ -199,7 +223,8 @@ async fn insert(
     Ok(())
 }
 
-/// Gives queued runs newer inputs and all their attempts, due at once and at the same position in the queue. Errors of
+/// Gives queued runs newer inputs and all their attempts, due at once and at the same position in the queue. While an
+/// effect of the task waits for a decision, plans have a distance. Errors of
 /// earlier attempts stay, so that the event at the end includes them.
 async fn replace(c: &mut dyn Connection, replaced: Vec<Value>, now: i64) -> Result<(), StoreError> {
     if replaced.is_empty() {
@@ -210,13 +235,18 @@ async fn replace(c: &mut dyn Connection, replaced: Vec<Value>, now: i64) -> Resu
         "-- enqueue: replace; index runs_pkey
         UPDATE runs
         SET input_hash = n.input, settings = n.settings, trace = n.trace, cause = n.cause,
-            no_retry = FALSE, attempts = 0, braked = FALSE,
-            due_at = CASE WHEN due_at < $2 THEN due_at ELSE $2 END, updated_at = $2,
+            no_retry = FALSE, attempts = 0, braked = FALSE, awaits = NULL,
+            due_at = coalesce((
+                SELECT {greatest}($2, max(a.planned_at) + $3) FROM approvals a
+                WHERE a.task_name = runs.task_name AND a.incarnation = runs.incarnation
+                  AND a.decision IS NULL AND a.used_by IS NULL
+                HAVING max(a.planned_at) IS NOT NULL), CASE WHEN due_at < $2 THEN due_at ELSE $2 END),
+            updated_at = $2,
             cancel_requested_at = NULL, cancel_force = FALSE, withdrawn = FALSE
         FROM {rows $1 n: id UUID, input TEXT, settings BIGINT, trace TEXT, cause TEXT}
         WHERE runs.id = n.id AND runs.status IS NOT DISTINCT FROM 'queued'",
     );
     let queued = queued.bind(Value::from(replaced).to_string()).bind(now);
-    queued.execute(c).await?;
+    queued.bind(PLANS_EVERY).execute(c).await?;
     Ok(())
 }
