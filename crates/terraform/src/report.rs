@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_proto::run::v1::{PhaseTimes, ResourceCounts, RunDetails};
+use cts_proto::run::v1::{PhaseTimes, RunDetails};
 use cts_proto::time::{duration_from_wire, duration_to_wire};
 
 use self::changes::Changes;
@@ -90,14 +90,6 @@ impl Report {
             .last
             .errors
             .take_in(diagnostics);
-    }
-
-    /// The counts of the plan so far, if a plan was made.
-    pub fn planned(&self) -> Option<ResourceCounts> {
-        let seen = self.seen.lock();
-        let seen = seen.as_ref()?;
-        let planned = seen.planned.counts();
-        seen.phases.plan.is_some().then_some(planned)
     }
 
     /// The details so far, of an attempt at a run of this kind. The result as a whole is not bounded, but its

@@ -5,9 +5,9 @@ mod local;
 mod local_run;
 mod outputs;
 mod own_lock;
+mod permission;
 mod plan_data;
 mod refused_key;
-mod saved_plan;
 pub(crate) mod state;
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use cts_bundle::UnpackedBundle;
 use cts_core::hidden;
 use cts_core::runs::{AttemptOutcome, EarlyFailure, RunKind};
-use cts_core::{FAKE_SYNC, ProviderBlock, RunInput, TaskDefinition};
+use cts_core::{FAKE_SYNC, PlanMode, ProviderBlock, RunInput, TaskDefinition};
 use cts_terraform::{
     OrphanError, OutputSink, RenderSettings, Report, StopSignal, TaskDirectory, stop_orphans,
     task_env,
@@ -76,13 +76,18 @@ pub(crate) async fn attempt(
                 AttemptError::Remote(error) => error.is_final(),
                 AttemptError::Terraform(error) => error.is_final(),
                 AttemptError::State(error) => error.is_final(),
+                AttemptError::NotPermitted(_) => true,
                 _ => false,
             };
             let text = error.text_for(&run.lease.task_name);
             if let Some(findings) = &findings {
                 findings.read_errors(&error);
             }
-            let declined = matches!(&error, AttemptError::Remote(error) if error.is_decision());
+            let declined = match &error {
+                AttemptError::Remote(error) => error.is_decision(),
+                AttemptError::NotPermitted(error) => error.is_decision(),
+                _ => false,
+            };
             let shown = match &findings {
                 Some(findings) => findings.shown(&text),
                 // Before the values are known, the error can only have secrets of the configuration.
@@ -147,6 +152,10 @@ async fn try_attempt(
         // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
         // destruction, too.
         input.definition.file_definition.webhooks.clear();
+    }
+    if run.lease.asks_permission {
+        // The file of a saved plan has as few secrets as possible.
+        input.definition.file_definition.plan = PlanMode::Saved;
     }
     // Kept until the end, so that the bundle is not removed during the attempt.
     let bundle = step(&order, place_module(shared, run, &mut input.definition)).await??;

@@ -40,6 +40,8 @@ pub(crate) struct Lease {
     pub(crate) plan_key: Option<PlanKey>,
     /// The run is to end: only its remote run is ended.
     pub(crate) ends_remote_run: bool,
+    /// The run changes something only with permission for its plan.
+    pub(crate) asks_permission: bool,
 }
 
 /// How the lease of an attempt was lost.
@@ -117,6 +119,7 @@ impl Lease {
             proof,
             plan_key: PlanKey::from_slice(&lease.plan_key).ok(),
             ends_remote_run: lease.ends_remote_run,
+            asks_permission: lease.asks_permission,
         })
     }
 }

@@ -18,7 +18,6 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::gate::ApprovalGate;
 use crate::remote_driver::RemoteDriver;
 use crate::values::{ValueSources, texts_of};
 
@@ -144,8 +143,6 @@ pub struct Dependencies {
     pub values: ValueSources,
     /// The handlers after a successful apply.
     pub handlers: Handlers,
-    /// The gate that makes applies of saved plans wait, if any.
-    pub gate: Option<Arc<dyn ApprovalGate>>,
     /// Shows Terraform's output live, in addition to the log.
     pub console: Option<Arc<dyn OutputSink>>,
     /// Records metrics and traces.

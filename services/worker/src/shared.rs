@@ -16,7 +16,6 @@ use tokio::time::Instant;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::failed_runs::FailedRuns;
-use crate::gate::ApprovalGate;
 use crate::health::Health;
 use crate::journal::Journal;
 
@@ -40,7 +39,6 @@ pub(crate) struct Shared {
     pub(crate) console: Console,
     pub(crate) values: ValueSources,
     pub(crate) handlers: Handlers,
-    pub(crate) gate: Option<Arc<dyn ApprovalGate>>,
     pub(crate) slots: Slots,
     pub(crate) health: Health,
     pub(crate) redactors: Redactors,

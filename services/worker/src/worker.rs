@@ -11,6 +11,7 @@ use cts_bundle::Retention;
 use cts_core::Chain;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
@@ -33,7 +34,7 @@ use crate::heartbeat::heartbeat;
 use crate::journal::Journal;
 use crate::leased_run::LeasedRun;
 use crate::metrics::Metrics;
-use crate::options::{Dependencies, Options, ShutdownTokens};
+use crate::options::{Dependencies, Driver, Options, ShutdownTokens};
 use crate::redaction::Redactors;
 use crate::shared::{Console, Shared};
 use crate::slots::Slots;
@@ -70,7 +71,6 @@ impl Worker {
             guard,
             values,
             handlers,
-            gate,
             console,
             signals,
         } = dependencies;
@@ -80,10 +80,12 @@ impl Worker {
             capabilities: options.record.capabilities.clone(),
             runs: RunServiceClient::new(scheduler.clone()),
             plans: PlanServiceClient::new(scheduler.clone()),
+            approvals: ApprovalServiceClient::new(scheduler.clone()),
             logs: LogServiceClient::new(scheduler.clone()),
             bundles: BundleServiceClient::new(scheduler.clone()),
             workers: WorkerServiceClient::new(scheduler),
             contents: Contents::default(),
+            asks_permission: matches!(driver, Driver::Terraform(_)),
             names_previous_backend: options.previous_backend.is_some(),
             reports: Arc::default(),
         };
@@ -95,7 +97,6 @@ impl Worker {
             journal,
             slots: Slots::new(options.record.slots),
             health: Health::new(),
-            gate,
             options,
             scheduler,
             driver,

@@ -1,20 +1,18 @@
 //! A plan that is made first, and then applied unchanged or not at all (docs/terraform.md#saved-plans).
 //!
 //! The file of a plan holds the values of variables and parts of the state. Only its owner may read it. The file exists
-//! at most from the end of `plan` to the end of `apply`; while a run waits in between, the plan is in memory only. With
-//! engines that support ephemeral variables the plan holds no arguments of providers.
+//! at most from the end of `plan` to the end of `apply`. With engines that support ephemeral variables the plan holds no
+//! arguments of providers.
 
-use std::fs;
 use std::path::PathBuf;
 
 use cts_core::Chain;
-use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::attempt::Attempt;
 use crate::commands::outcome::failed;
 use crate::commands::terraform::{PlanOutput, Terraform};
 use crate::directory::{make_secret, remove_if_present, write_secret};
-use crate::error::{CommandError, FileError};
+use crate::error::CommandError;
 use crate::scratch::SAVED_PLAN;
 use crate::step::Step;
 
@@ -25,8 +23,6 @@ pub struct SavedPlan {
     /// Its name in the directory of the task.
     file: &'static str,
     path: PathBuf,
-    /// The file, while it is not on disk.
-    bytes: Option<SecretSlice<u8>>,
 }
 
 impl Terraform {
@@ -54,7 +50,6 @@ impl Terraform {
         let plan = SavedPlan {
             file: SAVED_PLAN,
             path,
-            bytes: None,
         };
         arguments.push(format!("-out={SAVED_PLAN}"));
         let mut output = self.plan_with(attempt, arguments).await?;
@@ -106,22 +101,6 @@ impl SavedPlan {
     /// Its name in the directory of the task.
     pub(crate) const fn file(&self) -> &'static str {
         self.file
-    }
-
-    /// Takes the file from the disk; it must be back before the plan is applied.
-    pub fn take_from_disk(&mut self) -> Result<(), FileError> {
-        let bytes = fs::read(&self.path).map_err(FileError::of("read", &self.path))?;
-        remove_if_present(&self.path)?;
-        self.bytes = Some(SecretSlice::from(bytes));
-        Ok(())
-    }
-
-    /// Puts the file back, if it was taken from the disk.
-    pub fn write_back(&mut self) -> Result<(), FileError> {
-        if let Some(bytes) = self.bytes.take() {
-            write_secret(&self.path, bytes.expose_secret())?;
-        }
-        Ok(())
     }
 }
 

@@ -17,7 +17,6 @@ use super::Ready;
 use super::local_run::LocalRun;
 use super::outputs::outputs_of;
 use super::own_lock::retry_after_unlock;
-use super::saved_plan::apply_saved;
 use super::state::TaskState;
 use crate::outcome::attempt_error::AttemptError;
 use crate::outcome::attempt_report::AttemptReport;
@@ -180,7 +179,9 @@ async fn run_terraform(
     Ok(match kind {
         RunKind::Apply => {
             let applied = if mode == PlanMode::Saved {
-                Box::pin(apply_saved(here, findings)).await
+                // Nothing has changed if this fails.
+                let plan = Box::pin(here.plan_change(kind, &findings.redactor)).await?;
+                retry_after_unlock(here, || terraform.apply_saved(attempt, &plan)).await
             } else {
                 retry_after_unlock(here, || terraform.apply(attempt)).await
             };
@@ -195,7 +196,12 @@ async fn run_terraform(
         RunKind::Plan | RunKind::DestroyPlan => inspect(here, kind, &findings.redactor).await?,
         RunKind::Check => AttemptOutcome::Checked,
         RunKind::Destroy => {
-            let ended = retry_after_unlock(here, || terraform.destroy(attempt)).await;
+            let ended = if here.run.lease.asks_permission {
+                let plan = Box::pin(here.plan_change(kind, &findings.redactor)).await?;
+                retry_after_unlock(here, || terraform.apply_saved(attempt, &plan)).await
+            } else {
+                retry_after_unlock(here, || terraform.destroy(attempt)).await
+            };
             let (judged, state) = state.judge_destruction(lineage, ended).await;
             findings.state = state;
             judged?

@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use cts_core::lease::PlanKey;
 use cts_core::{Chain, EffectScope};
 use cts_proto::run::v1::{PlanCounts, PlanData, PlanExtent};
 use cts_rpc::CallFailure;
@@ -38,33 +37,12 @@ impl LocalRun<'_> {
         redactor: &Arc<Redactor>,
     ) {
         let (run, stop) = (self.run, &self.attempt.stop);
-        let Some(key) = run.lease.plan_key.clone() else {
+        let is_told = output.changes_present || run.lease.attempt > 1;
+        if run.lease.plan_key.is_none() || !is_told {
             return;
-        };
-        let data = if output.changes_present {
-            let begun = Instant::now();
-            let data = self.plan_data(plan, key, redactor).await;
-            run.spans.ended("read plan", begun.elapsed());
-            match data {
-                Ok(data) => data,
-                Err(_reason) if stop.is_cancelled() => return,
-                Err(reason) => {
-                    self.warn_unreported(&reason);
-                    numbers(PlanExtent::Counts, vec![UNREAD.to_owned()])
-                }
-            }
-        } else if run.lease.attempt > 1 {
-            numbers(PlanExtent::All, Vec::new())
-        } else {
+        }
+        let Some(content) = self.content(plan, output, redactor).await else {
             return;
-        };
-        let compressing = spawn_blocking(move || compressed(data));
-        let content = compressing
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)));
-        let content = match content {
-            Ok(content) => content,
-            Err(error) => return self.warn_unreported(&error.to_string()),
         };
         let recorded = tokio::select! {
             recorded = run.shared.scheduler.record_plan(&run.lease, content) => recorded,
@@ -79,6 +57,37 @@ impl LocalRun<'_> {
         }
     }
 
+    /// The content of a report about a plan. A plan that cannot be read has an empty one. `None` if the run is stopped, or
+    /// if there can be no content, which is logged.
+    pub(super) async fn content(
+        self,
+        plan: &SavedPlan,
+        output: &PlanOutput,
+        redactor: &Arc<Redactor>,
+    ) -> Option<Vec<u8>> {
+        let data = if output.changes_present {
+            let begun = Instant::now();
+            let data = self.plan_data(plan, redactor).await;
+            self.run.spans.ended("read plan", begun.elapsed());
+            match data {
+                Ok(data) => data,
+                Err(_reason) if self.attempt.stop.is_cancelled() => return None,
+                Err(reason) => {
+                    self.warn_unreported(&reason);
+                    numbers(PlanExtent::Counts, vec![UNREAD.to_owned()])
+                }
+            }
+        } else {
+            numbers(PlanExtent::All, Vec::new())
+        };
+        let compressing = spawn_blocking(move || compressed(data));
+        let content = compressing
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
+        let warn = |error: &io::Error| self.warn_unreported(&error.to_string());
+        content.inspect_err(warn).ok()
+    }
+
     fn warn_unreported(self, reason: &str) {
         let lease = &self.run.lease;
         tracing::warn!(task_name = lease.task_name, run.id = %lease.run, reason, "the plan of the run is not kept as data");
@@ -88,7 +97,6 @@ impl LocalRun<'_> {
     async fn plan_data(
         self,
         plan: &SavedPlan,
-        key: PlanKey,
         redactor: &Arc<Redactor>,
     ) -> Result<PlanData, String> {
         let Self {
@@ -96,6 +104,8 @@ impl LocalRun<'_> {
             terraform,
             attempt,
         } = self;
+        let key = run.lease.plan_key.clone();
+        let key = key.ok_or("the scheduler has sent no key for its effect")?;
         let record = run.lease.state.as_ref().ok().and_then(Option::as_ref);
         let known = record.and_then(|record| record.known.as_ref());
         let redacting = Arc::clone(redactor);

@@ -14,6 +14,7 @@ use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{AppendLogRequest, LogLine, LogStream};
 use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
@@ -41,6 +42,9 @@ const WAIT: Duration = Duration::from_secs(30);
 /// healthy, and this limit ends that wait.
 const CALL: Duration = Duration::from_secs(5);
 
+/// Longest time without an answer about an apply; then the run goes back to the queue.
+const PERMISSION: Duration = Duration::from_mins(1);
+
 /// Longest time for a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
@@ -64,10 +68,13 @@ pub(crate) struct Scheduler {
     pub(crate) capabilities: Capabilities,
     pub(crate) runs: RunServiceClient<Channel>,
     pub(crate) plans: PlanServiceClient<Channel>,
+    pub(crate) approvals: ApprovalServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) contents: Contents,
+    /// The worker asks for permission before it applies. A server of HCP Terraform has approvals of its own.
+    pub(crate) asks_permission: bool,
     /// The configuration names a previous backend.
     pub(crate) names_previous_backend: bool,
     /// Whether ends of runs can be reported, for all runs of this process.
@@ -96,6 +103,7 @@ impl Scheduler {
             names_previous_backend: self.names_previous_backend,
             ends_remote_runs: true,
             registration_secret: self.registered.secret(),
+            asks_permission: self.asks_permission,
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
@@ -314,6 +322,36 @@ impl Scheduler {
         let mut plans = self.plans.clone();
         let recorded = plans.record_plan(with_lease_proof(request, &lease.proof));
         within(CALL, recorded).await.map(drop)
+    }
+
+    /// Asks whether a leased run may apply its plan, which is the content of a report. Tries again while no scheduler
+    /// answers, for a while.
+    pub(crate) async fn permit_apply(
+        &self,
+        lease: &Lease,
+        content: Vec<u8>,
+    ) -> Result<proto::PermitApplyResponse, Status> {
+        let request = proto::PermitApplyRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            content,
+        };
+        let mut pauses = RETRIES.pauses(fastrand::f64);
+        within(PERMISSION, async {
+            loop {
+                let mut approvals = self.approvals.clone();
+                let call = approvals.permit_apply(with_lease_proof(request.clone(), &lease.proof));
+                match within(CALL, call).await {
+                    Err(status) if is_worth_another_try(&status) => {
+                        tracing::debug!(run.id = %lease.run, error = %CallFailure(&status), "cannot ask whether a plan may be applied");
+                        sleep(pauses.next_pause()).await;
+                    }
+                    answer => return answer.map(Response::into_inner),
+                }
+            }
+        })
+        .await
     }
 
     /// Records the remote run of a leased run.

@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 use super::LeasedRun;
 use super::wait_error::WaitError;
 use crate::calls::RETRIES;
-use crate::gate::{GivenUp, PendingApproval};
+use crate::pending_approval::{GivenUp, PendingApproval};
 
 /// Longest time for giving up the condition.
 const GIVE_UP: Duration = Duration::from_secs(10);

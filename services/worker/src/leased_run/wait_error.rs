@@ -2,7 +2,7 @@
 
 use cts_core::runs::WaitEnd;
 
-use crate::gate::Rejected;
+use crate::pending_approval::Rejected;
 
 /// The reason why a run that has waited is not applied.
 #[derive(Debug, thiserror::Error)]

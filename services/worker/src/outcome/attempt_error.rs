@@ -14,6 +14,7 @@ use cts_terraform::{CommandError, CommandFailure, FileError, OrphanError, Render
 use tokio::task::JoinError;
 use tonic::Status;
 
+use super::not_permitted::NotPermitted;
 use super::state_error::{StateError, Undestroyed};
 use crate::calls::inputs::InputError;
 use crate::leased_run::wait_error::WaitError;
@@ -73,6 +74,8 @@ pub(crate) enum AttemptError {
     #[error(transparent)]
     Undestroyed(#[from] Undestroyed),
     #[error(transparent)]
+    NotPermitted(#[from] NotPermitted),
+    #[error(transparent)]
     Wait(#[from] WaitError),
     #[error("the handlers of the task cannot be made")]
     Handlers(#[from] PrepareError),
@@ -101,7 +104,7 @@ impl AttemptError {
             Self::OwnLock { .. } => ErrorCode::StateLocked,
             Self::State(_) => ErrorCode::StateRefused,
             Self::Undestroyed(_) => ErrorCode::DestructionIncomplete,
-            Self::Wait(_) => ErrorCode::WaitEnded,
+            Self::NotPermitted(_) | Self::Wait(_) => ErrorCode::WaitEnded,
             Self::Handlers(_) | Self::Preparing(_) | Self::Handler(_) => ErrorCode::HandlerFailed,
             Self::Remote(_) => ErrorCode::RemoteRunFailed,
         }
@@ -135,6 +138,7 @@ impl AttemptError {
             | Self::RefusedKey { .. }
             | Self::State(_)
             | Self::Undestroyed(_)
+            | Self::NotPermitted(_)
             | Self::Wait(_)
             | Self::Handler(_)
             | Self::Remote(_) => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::state::TerraformState;
-use cts_proto::run::v1::{ResourceCounts, RunDetails, RunOutput};
+use cts_proto::run::v1::{RunDetails, RunOutput};
 use cts_rpc::convert::{bounded_details, duration_to_wire, edited_details};
 use cts_terraform::{CommandError, CommandFailure, Report};
 
@@ -54,11 +54,6 @@ impl AttemptReport {
     /// All steps before Terraform are done.
     pub(crate) fn rendered(&mut self, took: Duration) {
         self.render = Some(took);
-    }
-
-    /// The counts of the plan that precedes an apply.
-    pub(crate) fn planned(&self) -> Option<ResourceCounts> {
-        self.report.planned()
     }
 
     /// Reads diagnostics that stand in an error and not in the output.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::earlier::end;
 use super::remote_attempt::RemoteAttempt;
-use crate::gate::{GivenUp, PendingApproval, Rejected};
+use crate::pending_approval::{GivenUp, PendingApproval, Rejected};
 use crate::remote_driver::progress::pause;
 
 /// Looks after which the longest pause counts.

@@ -7,8 +7,8 @@ use cts_core::{Backoff, Chain};
 use tokio::time::sleep;
 
 use super::remote_attempt::RemoteAttempt;
-use crate::gate::{GivenUp, PendingApproval, Rejected};
 use crate::outcome::attempt_error::AttemptError;
+use crate::pending_approval::{GivenUp, PendingApproval, Rejected};
 use crate::remote_driver::error::{RemoteError, text};
 
 /// Between two tries to reach the server.

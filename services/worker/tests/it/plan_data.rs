@@ -17,7 +17,7 @@ use tonic::Code;
 use crate::played_scheduler::{Conduct, Strings};
 use crate::stage::{KEEPS, SECRET, Stage, terraform_path};
 
-fn keeps_plans(conduct: &mut Conduct) {
+pub(crate) fn keeps_plans(conduct: &mut Conduct) {
     conduct.plan_key = vec![7; 32];
 }
 
@@ -26,10 +26,15 @@ fn reported(strings: &Strings) -> Vec<PlanData> {
     let requests = strings.conduct(|conduct| conduct.plans.clone());
     let plan = |request: cts_proto::run::v1::RecordPlanRequest| {
         assert_eq!((request.epoch, request.worker_id.as_str()), (1, "worker-1"));
-        let plain = zstd::decode_all(request.content.as_slice()).unwrap();
-        PlanData::decode(plain.as_slice()).unwrap()
+        plan_of(&request.content)
     };
     requests.into_iter().map(plan).collect()
+}
+
+/// The plan in the content of a report.
+pub(crate) fn plan_of(content: &[u8]) -> PlanData {
+    let plain = zstd::decode_all(content).unwrap();
+    PlanData::decode(plain.as_slice()).unwrap()
 }
 
 fn the_plan(strings: &Strings) -> PlanData {
@@ -148,7 +153,7 @@ async fn a_run_goes_on_if_its_plan_is_not_recorded() {
 }
 
 /// A worker whose Terraform runs these lines for `show`, and the directory of its executable.
-async fn with_show(lines: &str) -> (Stage, TempDir) {
+pub(crate) async fn with_show(lines: &str) -> (Stage, TempDir) {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("terraform");
     let terraform = terraform_path();
@@ -159,7 +164,7 @@ async fn with_show(lines: &str) -> (Stage, TempDir) {
     fs::write(&file, script).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     let engine = (EngineKind::Terraform, file);
-    let stage = Stage::played(engine, KEEPS, None, |_options| {}, keeps_plans).await;
+    let stage = Stage::played(engine, KEEPS, |_options| {}, keeps_plans).await;
     (stage, directory)
 }
 
@@ -269,7 +274,7 @@ resource "terraform_data" "forgotten" {{}}
             "resource \"terraform_data\" \"forgotten\" {}",
             "removed {\n  from = terraform_data.forgotten\n  lifecycle {\n    destroy = false\n  }\n}",
         );
-    let mut stage = Stage::played((engine, path), &before, None, |_options| {}, keeps_plans).await;
+    let mut stage = Stage::played((engine, path), &before, |_options| {}, keeps_plans).await;
     stage.strings.grant(RunKind::Apply, stage.input());
     stage.strings.applied().await;
     fs::write(stage.root().join("module/main.tf"), after).unwrap();

@@ -10,6 +10,7 @@ use cts_core::Digest;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1 as run;
+use cts_proto::run::v1::approval_service_server::ApprovalServiceServer;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::plan_service_server::PlanServiceServer;
 use cts_proto::run::v1::record_state_request::Report;
@@ -26,6 +27,9 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The time by its database, in seconds since 1970.
 pub(crate) const DATABASE_SECONDS: i64 = 1_800_000_000;
+
+/// The reason of every decision about a plan.
+pub(crate) const REASON: &str = "the test decides so";
 
 /// Behaviour of the scheduler, and the calls that it got.
 #[derive(Debug, Default)]
@@ -82,16 +86,6 @@ pub(crate) struct Conduct {
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
     /// Contents that were fetched.
     pub(crate) fetched: Vec<String>,
-    /// Conditions that runs have reported to wait for.
-    pub(crate) suspended: Vec<String>,
-    /// The reason for waiting runs to give up, if any.
-    pub(crate) wait_end: run::WaitEnd,
-    /// Another task of the concurrency group is applying.
-    pub(crate) group_busy: bool,
-    /// Calls for whether a run may continue.
-    pub(crate) asked_to_resume: u32,
-    /// Runs that were allowed to continue.
-    pub(crate) resumed: u32,
     /// The order to stop every run.
     pub(crate) cancel: run::CancelOrder,
     /// Calls for the order fail, so that renewals alone bring it.
@@ -114,6 +108,16 @@ pub(crate) struct Conduct {
     pub(crate) refuses_plans: Option<Code>,
     /// Reports of plans are never answered.
     pub(crate) holds_plans: bool,
+    /// Questions whether a plan may be applied.
+    pub(crate) permits: Vec<run::PermitApplyRequest>,
+    /// The answer to each, with the reason [`REASON`].
+    pub(crate) permit: run::PermitDecision,
+    /// The error for each, instead of an answer.
+    pub(crate) refuses_permits: Option<Code>,
+    /// Number of next answers that are lost.
+    pub(crate) lost_permits: u32,
+    /// These questions get no answer yet.
+    pub(crate) holds_permits: bool,
     /// Calls for runs, each with the proof of its lease.
     pub(crate) proofs: Vec<(&'static str, Option<run::LeaseProof>)>,
 }
@@ -167,6 +171,19 @@ impl Strings {
             kind,
             run::Lease {
                 attempt: 2,
+                ..run::Lease::default()
+            },
+        );
+    }
+
+    /// Grants this attempt at a run of this kind, which needs permission, and whose input has this content alone.
+    pub(crate) fn grant_asking(&self, kind: run::RunKind, input: Vec<u8>, attempt: u32) {
+        self.only_content(input);
+        self.lease(
+            kind,
+            run::Lease {
+                attempt,
+                asks_permission: true,
                 ..run::Lease::default()
             },
         );
@@ -320,6 +337,7 @@ impl PlayedScheduler {
         Endpoints::new()
             .with(RunServiceServer::new(self.clone()))
             .with(PlanServiceServer::new(self.clone()))
+            .with(ApprovalServiceServer::new(self.clone()))
             .with(LogServiceServer::new(self.clone()))
             .with(WorkerServiceServer::new(self.clone()))
     }

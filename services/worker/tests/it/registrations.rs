@@ -77,7 +77,7 @@ async fn heartbeats_name_earlier_lives_until_the_first_answer() {
     let refuse = |conduct: &mut crate::played_scheduler::Conduct| {
         conduct.refuses_heartbeats = Some(Code::Unavailable);
     };
-    let stage = Stage::played(engine, KEEPS, None, write_journal, refuse).await;
+    let stage = Stage::played(engine, KEEPS, write_journal, refuse).await;
     stage
         .strings
         .until(|conduct| conduct.refused_heartbeats >= 2)

@@ -18,9 +18,7 @@ use cts_rpc::memory_transport;
 use cts_runtime::SystemClock;
 use cts_telemetry::Signals;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
-use cts_worker::{
-    ApprovalGate, Dependencies, Driver, Options, ShutdownTokens, ValueSources, Worker,
-};
+use cts_worker::{Dependencies, Driver, Options, ShutdownTokens, ValueSources, Worker};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -58,43 +56,24 @@ impl Stage {
     /// Like [`Self::new`], with a scheduler that behaves like this from the beginning.
     pub(crate) async fn with_conduct(module: &str, conduct: impl FnOnce(&mut Conduct)) -> Self {
         let engine = (EngineKind::Terraform, terraform_path());
-        Self::played(engine, module, None, |_options| {}, conduct).await
+        Self::played(engine, module, |_options| {}, conduct).await
     }
 
     /// Like [`Self::new`], with other options.
     pub(crate) async fn configured(module: &str, configure: impl FnOnce(&mut Options)) -> Self {
-        Self::gated(module, None, configure).await
-    }
-
-    /// Like [`Self::configured`], with a gate that makes applies of saved plans wait.
-    pub(crate) async fn gated(
-        module: &str,
-        gate: Option<Arc<dyn ApprovalGate>>,
-        configure: impl FnOnce(&mut Options),
-    ) -> Self {
         let engine = (EngineKind::Terraform, terraform_path());
-        Self::set_up(engine, module, gate, configure).await
+        Self::played(engine, module, configure, |_conduct| {}).await
     }
 
     /// Like [`Self::new`], with the executable of another engine.
     pub(crate) async fn with_engine(engine: EngineKind, path: PathBuf, module: &str) -> Self {
-        Self::set_up((engine, path), module, None, |_options| {}).await
+        Self::played((engine, path), module, |_options| {}, |_conduct| {}).await
     }
 
-    async fn set_up(
-        engine: (EngineKind, PathBuf),
-        module: &str,
-        gate: Option<Arc<dyn ApprovalGate>>,
-        configure: impl FnOnce(&mut Options),
-    ) -> Self {
-        Self::played(engine, module, gate, configure, |_conduct| {}).await
-    }
-
-    /// Like [`Self::gated`], with this engine, and with a scheduler that behaves like this from the beginning.
+    /// Like [`Self::configured`], with this engine, and with a scheduler that behaves like this from the beginning.
     pub(crate) async fn played(
         (engine, path): (EngineKind, PathBuf),
         module: &str,
-        gate: Option<Arc<dyn ApprovalGate>>,
         configure: impl FnOnce(&mut Options),
         conduct: impl FnOnce(&mut Conduct),
     ) -> Self {
@@ -130,7 +109,6 @@ impl Stage {
                     vault: None,
                 },
                 handlers: Handlers::new(Pace::default(), Arc::new(SystemClock)),
-                gate,
                 console: None,
                 signals: Signals::off(),
             },

@@ -6,6 +6,7 @@ use chrono::DateTime;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::LogService;
 use cts_proto::run::v1 as run;
+use cts_proto::run::v1::approval_service_server::ApprovalService;
 use cts_proto::run::v1::plan_service_server::PlanService;
 use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::run_service_server::RunService;
@@ -14,9 +15,9 @@ use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
 use cts_testkit::refused_calls;
 use tokio_stream::StreamExt as _;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
 
-use super::{DATABASE_SECONDS, PlayedScheduler};
+use super::{DATABASE_SECONDS, PlayedScheduler, REASON};
 
 #[tonic::async_trait]
 impl RunService for PlayedScheduler {
@@ -88,48 +89,13 @@ impl RunService for PlayedScheduler {
     refused_calls! {
         record_remote_run: run::RecordRemoteRunRequest => run::RecordRemoteRunResponse;
         get_remote_runs: run::GetRemoteRunsRequest => run::GetRemoteRunsResponse;
+        suspend_run: run::SuspendRunRequest => run::SuspendRunResponse;
+        resume_run: run::ResumeRunRequest => run::ResumeRunResponse;
         cancel_run: run::CancelRunRequest => run::CancelRunResponse;
         get_run: run::GetRunRequest => run::GetRunResponse;
         list_runs: run::ListRunsRequest => run::ListRunsResponse;
         follow_runs: run::FollowRunsRequest => Self::FollowRunsStream;
         get_queue: run::GetQueueRequest => run::GetQueueResponse;
-    }
-
-    async fn suspend_run(
-        &self,
-        request: Request<run::SuspendRunRequest>,
-    ) -> Result<Response<run::SuspendRunResponse>, Status> {
-        self.note("suspend_run", &request);
-        let request = request.into_inner();
-        let conduct = || self.conduct.lock().unwrap();
-        if !request.waiting_for.is_empty() {
-            conduct().suspended.push(request.waiting_for);
-        }
-        let wait = convert::duration_from_wire(request.wait.as_ref());
-        let mut looks = tokio::time::interval(Duration::from_millis(20));
-        let ended = async {
-            while conduct().wait_end == run::WaitEnd::Unspecified {
-                looks.tick().await;
-            }
-        };
-        drop(tokio::time::timeout(wait, ended).await);
-        let end = conduct().wait_end.into();
-        Ok(Response::new(run::SuspendRunResponse { end }))
-    }
-
-    async fn resume_run(
-        &self,
-        request: Request<run::ResumeRunRequest>,
-    ) -> Result<Response<run::ResumeRunResponse>, Status> {
-        self.note("resume_run", &request);
-        let mut conduct = self.conduct.lock().unwrap();
-        conduct.asked_to_resume += 1;
-        let goes_on = !conduct.group_busy && conduct.wait_end == run::WaitEnd::Unspecified;
-        conduct.resumed += u32::from(goes_on);
-        Ok(Response::new(run::ResumeRunResponse {
-            goes_on,
-            end: conduct.wait_end.into(),
-        }))
     }
 
     async fn acquire_run(
@@ -138,7 +104,7 @@ impl RunService for PlayedScheduler {
     ) -> Result<Response<run::AcquireRunResponse>, Status> {
         let request = request.into_inner();
         assert_eq!(request.kinds, convert::known_kinds());
-        assert!(request.reports_settings);
+        assert!(request.reports_settings && request.asks_permission);
         self.conduct(|conduct| conduct.acquired_with.push(request.registration_secret));
         let lost = self.conduct(|conduct| {
             conduct
@@ -264,6 +230,42 @@ impl PlanService for PlayedScheduler {
             Some(code) => Err(Status::new(code, "the test wants it")),
             None => Ok(Response::new(run::RecordPlanResponse {})),
         }
+    }
+}
+
+#[tonic::async_trait]
+impl ApprovalService for PlayedScheduler {
+    refused_calls! {
+        list_approvals: run::ListApprovalsRequest => run::ListApprovalsResponse;
+        get_approval: run::GetApprovalRequest => run::GetApprovalResponse;
+        decide_approval: run::DecideApprovalRequest => run::DecideApprovalResponse;
+        approve_set: run::ApproveSetRequest => run::ApproveSetResponse;
+        reopen_approval: run::ReopenApprovalRequest => run::ReopenApprovalResponse;
+    }
+
+    async fn permit_apply(
+        &self,
+        request: Request<run::PermitApplyRequest>,
+    ) -> Result<Response<run::PermitApplyResponse>, Status> {
+        self.note("permit_apply", &request);
+        let refuses = self.conduct(|conduct| {
+            conduct.permits.push(request.into_inner());
+            let left = conduct.lost_permits.checked_sub(1);
+            conduct.lost_permits = left.unwrap_or_default();
+            let lost = left.map(|_left| Code::Unavailable);
+            lost.or(conduct.refuses_permits)
+        });
+        if let Some(code) = refuses {
+            return Err(Status::new(code, "the test wants it"));
+        }
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        while self.conduct(|conduct| conduct.holds_permits) {
+            looks.tick().await;
+        }
+        Ok(Response::new(run::PermitApplyResponse {
+            decision: self.conduct(|conduct| conduct.permit).into(),
+            reason: REASON.to_owned(),
+        }))
     }
 }
 

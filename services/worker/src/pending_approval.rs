@@ -1,32 +1,12 @@
-//! Conditions outside of cts that a run waits for between its plan and its apply: an approval by a person, or
-//! a position in a remote queue.
+//! Conditions outside of cts that a leased run waits for: a confirmation on a server, or a server that answers again.
 
 use std::fmt;
 
 use async_trait::async_trait;
-use cts_core::RunId;
-use cts_proto::run::v1::ResourceCounts;
-
-/// Decides which applies wait, and on which condition.
-pub trait ApprovalGate: Send + Sync + fmt::Debug {
-    /// The condition that the apply of this plan waits for; `None` if the apply need not wait.
-    fn awaited(&self, plan: &GatedPlan<'_>) -> Option<Box<dyn PendingApproval>>;
-}
-
-/// A plan that is to be applied, and changes something.
-#[derive(Debug, Clone, Copy)]
-pub struct GatedPlan<'a> {
-    pub run: RunId,
-    pub task: &'a str,
-    /// The changes that an apply would make, without secrets, as Terraform shows them.
-    pub text: &'a str,
-    /// The resource counts of the plan, as far as Terraform has reported them.
-    pub resources: Option<ResourceCounts>,
-}
 
 /// A condition that a run waits for. Making the value sends the request for it.
 #[async_trait]
-pub trait PendingApproval: Send + Sync + fmt::Debug {
+pub(crate) trait PendingApproval: Send + Sync + fmt::Debug {
     /// The name of the condition for people, as the end of "it waits for …".
     fn name(&self) -> String;
 
@@ -43,7 +23,7 @@ pub trait PendingApproval: Send + Sync + fmt::Debug {
 
 /// Why a run waits no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenUp {
+pub(crate) enum GivenUp {
     /// The run is not to apply any more.
     Unwanted,
     /// The run goes back to the queue: its worker ends, or its task is checked or planned first.
@@ -53,7 +33,7 @@ pub enum GivenUp {
 /// The condition never comes, for example because it was refused or took too long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Rejected {
+pub(crate) struct Rejected {
     /// Why, for people.
-    pub reason: String,
+    pub(crate) reason: String,
 }
