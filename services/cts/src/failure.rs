@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use cts_access::IssuerError;
 use cts_cli::{
-    CommandError, EXIT_BRAKE, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say_error,
+    CommandError, EXIT_BRAKE, EXIT_CONSENT, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM,
+    EXIT_UNUSABLE, say_error,
 };
 use cts_config::{BackendRefusal, ConfigError, DatabaseUrlError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
@@ -173,6 +174,20 @@ pub enum Failure {
         /// Number of tasks that failed for other reasons.
         failed: usize,
     },
+    /// Tasks wait for the consent of a person at the end of a pass.
+    #[error(
+        "{waiting} of {tasks} tasks wait for the consent of a person: {named}; the next start finds them, and `cts approvals list` shows what they would do; {failed} failed"
+    )]
+    Unapproved {
+        /// Number of tasks that wait.
+        waiting: usize,
+        /// Number of tasks in the pass.
+        tasks: usize,
+        /// The first tasks that wait, with their runs.
+        named: String,
+        /// Number of tasks that failed.
+        failed: usize,
+    },
     /// A signal came before all tasks of a pass were through.
     #[error("ended by a signal when {ended} of {of} tasks were done")]
     PassCut {
@@ -293,7 +308,10 @@ impl Failure {
             Self::Call(_) => ErrorCode::CommandFailed,
             Self::Locked { .. } => ErrorCode::DirectoryLocked,
             Self::Path { .. } | Self::Temporary(_) => ErrorCode::PathUnusable,
-            Self::Pass { .. } | Self::PassCut { .. } | Self::Braked { .. } => ErrorCode::PassFailed,
+            Self::Pass { .. }
+            | Self::PassCut { .. }
+            | Self::Braked { .. }
+            | Self::Unapproved { .. } => ErrorCode::PassFailed,
             Self::Listen { .. } => ErrorCode::PortUnusable,
             Self::Guard(_) | Self::ProcessEnv(_) | Self::Handover(_) => ErrorCode::ProcessUnusable,
             Self::Part(_) => ErrorCode::PartEnded,
@@ -329,6 +347,7 @@ impl Failure {
             Self::Place(_) => return EXIT_UNUSABLE,
             Self::PassCut { .. } => return EXIT_SLOW_END,
             Self::Braked { .. } => return EXIT_BRAKE,
+            Self::Unapproved { .. } => return EXIT_CONSENT,
             _ => {}
         }
         match self.code() {

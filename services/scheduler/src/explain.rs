@@ -1,6 +1,7 @@
 //! Why tasks run or do not run, and their states: the leader's stored notes, and the answers that any replica makes
 //! from these notes.
 
+mod approval;
 mod board;
 mod brake;
 mod build;
@@ -10,6 +11,7 @@ mod group;
 mod journal;
 mod kept;
 mod known;
+pub(crate) mod lacking_blocks;
 mod stuck;
 mod versions;
 mod view_counts;

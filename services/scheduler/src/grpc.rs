@@ -1,6 +1,7 @@
 //! The gRPC services of a replica, one file each: the requests of callers, workers and gateways.
 
 pub(crate) mod access_service;
+pub(crate) mod approval_service;
 mod brake;
 pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;

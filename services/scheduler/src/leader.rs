@@ -7,6 +7,7 @@ pub(crate) mod election;
 mod expired_leases;
 pub(crate) mod first_pass;
 mod fleet_brake;
+mod gone_effects;
 mod housekeeping;
 pub(crate) mod leader_context;
 pub(crate) mod leader_loop;
@@ -100,6 +101,7 @@ impl Leader {
                 never = self.reap(&term) => match never {},
                 never = keeper.keep(&term) => match never {},
                 never = self.prune_loop(&term, begun) => match never {},
+                never = self.withdraw_effects(&term) => match never {},
                 never = self.finish(&term, removals) => match never {},
                 never = self.count_cluster() => match never {},
                 never = self.time_changes() => match never {},

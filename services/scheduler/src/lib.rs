@@ -12,17 +12,18 @@
 //! * `tasks`: creating, changing and deleting tasks;
 //! * `configuration`: which task blocks are in force;
 //! * `grpc`: the services that others call;
+//! * `approval`: what the rules about consent see of a plan;
 //! * `audit`: the records of calls; `tokens`: the tokens that change while the scheduler runs;
 //! * `notifier`: hints that something has changed, in this process and between replicas;
 //! * `explain`: why a task ran, or waits.
 
+mod approval;
 mod audit;
 mod check_pass;
 mod configuration;
 mod explain;
 mod grpc;
 mod identities;
-mod lacking_blocks;
 mod leader;
 mod liveness;
 mod metrics;

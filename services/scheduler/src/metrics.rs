@@ -289,7 +289,7 @@ type Gauge = (
     fn(&ClusterNumbers) -> u64,
 );
 
-const GAUGES: [Gauge; 11] = [
+const GAUGES: [Gauge; 13] = [
     ("cts.queue.runs", "", "Queued runs, due or not.", |now| {
         now.queue.queued
     }),
@@ -343,6 +343,18 @@ const GAUGES: [Gauge; 11] = [
         "{instance}",
         "Instances of the fleet in the reference of the brake; 0 while it is off.",
         |now| now.brake.of,
+    ),
+    (
+        "cts.approvals.waiting",
+        "",
+        "Effects of plans that wait for the consent of a person.",
+        |now| now.approvals,
+    ),
+    (
+        "cts.approvals.oldest",
+        "s",
+        "How long the oldest of these effects has waited; 0 without one.",
+        |now| now.oldest_approval,
     ),
     (
         "cts.queue.oldest.age",

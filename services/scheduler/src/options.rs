@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeZone, Utc};
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{Clock, CronExpression, TaskSpec};
+use cts_core::{ApprovalDefaults, Clock, CronExpression, TaskSpec};
 use cts_rpc::Peers;
 use cts_store::{Member, Retention, Store, StoreError, Unchanged};
 use cts_telemetry::Signals;
@@ -44,6 +44,8 @@ pub struct Options {
     pub settings: BTreeMap<String, String>,
     /// The brake of the fleet, as the files declare it.
     pub fleet_max_shrink: Option<FleetMaxShrink>,
+    /// The default rule of approval, as the files declare it.
+    pub approvals: ApprovalDefaults,
     /// Retention of ended runs.
     pub retention: Retention,
     /// Space that the logs of all runs may take, in bytes.
@@ -111,6 +113,7 @@ impl Options {
             modules: Modules::InPlace,
             settings: BTreeMap::new(),
             fleet_max_shrink: None,
+            approvals: ApprovalDefaults::default(),
             retention: Retention::of_any_age(500),
             logs_kept: u64::MAX,
             plans_kept: u64::MAX,

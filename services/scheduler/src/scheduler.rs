@@ -12,6 +12,7 @@ use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
+use cts_proto::run::v1::approval_service_server::ApprovalServiceServer;
 use cts_proto::run::v1::plan_service_server::PlanServiceServer;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
@@ -32,6 +33,7 @@ use crate::configuration::compatibility;
 use crate::configuration::{FileTasks, OwnConfiguration};
 use crate::explain::Board;
 use crate::grpc::access_service::AccessEndpoint;
+use crate::grpc::approval_service::ApprovalEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
 use crate::grpc::last_heartbeats::LastHeartbeats;
@@ -147,7 +149,7 @@ impl Scheduler {
             &options.modules,
             &options.tasks,
             options.settings.clone(),
-            options.fleet_max_shrink,
+            (options.fleet_max_shrink, options.approvals),
         );
         let own = own.await.map_err(RunError::Prepare)?;
         // From here on `own` has the tasks, with their modules.
@@ -265,6 +267,12 @@ impl Scheduler {
                 tokens: self.tokens.clone(),
                 shutdown: shutdown.clone(),
             }))
+            .with(ApprovalServiceServer::new(ApprovalEndpoint::new(
+                Arc::clone(store),
+                Arc::clone(notifier),
+                Arc::clone(identities),
+                self.proofs.clone(),
+            )))
             .with(BundleServiceServer::new(BundleEndpoint {
                 store: Arc::clone(store),
                 proofs: self.proofs.clone(),

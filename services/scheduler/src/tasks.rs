@@ -30,7 +30,7 @@ use std::time::Duration;
 use cts_core::runs::{Occasion, Plan, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
-    Backoff, Blocked, Creation, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
+    Backoff, Blocked, Creation, Loss, RunId, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
     losses_text,
 };
 use cts_store::{NewTask, Store, StoredTask, TaskChange, TaskError};
@@ -95,10 +95,12 @@ pub(crate) struct Done {
     pub(crate) plan: Option<Plan>,
     /// Why the run does not follow yet, if a guard holds it.
     pub(crate) held: Option<String>,
+    /// The run, if it waits for the consent of a person.
+    pub(crate) waits: Option<RunId>,
 }
 
 impl TaskCommands {
-    /// Creates a task once its run has succeeded, or inspects the task.
+    /// Creates a task once its run has succeeded or waits for the consent of a person, or inspects the task.
     pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, TaskRefusal> {
         // A name in use is reported before anything else (docs/rest.md#creating-a-task).
         if let Ok(name) = draft.name.parse::<TaskName>()
@@ -136,6 +138,17 @@ impl TaskCommands {
                     task,
                     plan,
                     held: None,
+                    waits: None,
+                });
+            }
+            RunEnd::Waits(run) => {
+                self.notifier.tasks_changed();
+                let task = self.store.task(name).await?;
+                return Ok(Done {
+                    task: task.unwrap_or_else(|| of_the_api(new.spec)),
+                    plan: None,
+                    held: None,
+                    waits: Some(run),
                 });
             }
             RunEnd::Succeeded(plan) => Ok(plan),
@@ -151,6 +164,7 @@ impl TaskCommands {
             task,
             plan,
             held: None,
+            waits: None,
         })
     }
 

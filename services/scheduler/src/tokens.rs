@@ -88,13 +88,13 @@ impl Tokens {
     }
 }
 
-/// Returns `None` for a token whose patterns cannot be read: such a token grants no access.
+/// Returns `None` for a token whose role is not known or whose patterns cannot be read: such a token grants no access.
 fn entry(token: &StoredToken) -> Option<TokenEntry> {
     let tasks = TaskPatterns::new(token.tasks.clone());
     Some(TokenEntry {
         name: token.name.clone(),
         hash: TokenHash(token.sha256),
-        role: token.role,
+        role: token.role?,
         tasks: tasks.ok()?,
         expires_at: token.expires_at,
     })

@@ -5,6 +5,7 @@
 //! others, and sets the exit code at the end.
 
 mod brake;
+mod consent;
 mod progress;
 mod tally;
 mod terminal;
@@ -33,6 +34,7 @@ use crate::failure::Failure;
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 
 use brake::BrakeClient;
+use consent::ConsentClient;
 use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};
 pub(crate) use terminal::ProgressLines;
@@ -83,6 +85,7 @@ pub(crate) async fn run(
         runs: RunServiceClient::new(embedded.scheduler()),
         logs: LogServiceClient::new(embedded.scheduler()),
         brakes: BrakeClient::new(embedded.scheduler()),
+        consents: ConsentClient::new(embedded.scheduler()),
         brake: None,
         written: StreamMap::new(),
         started: Instant::now(),
@@ -163,6 +166,7 @@ struct Follower {
     runs: RunServiceClient<Channel>,
     logs: LogServiceClient<Channel>,
     brakes: BrakeClient,
+    consents: ConsentClient,
     /// The brake of the fleet, if it is set at the end.
     brake: Option<Brake>,
     /// Output of Terraform for the tasks at work, by task; only where it is shown.
@@ -209,7 +213,10 @@ impl Follower {
                     None => return Err(Failure::Call("the scheduler has ended".to_owned())),
                 },
                 Some((task, lines)) = self.written.next() => self.wrote(&task, lines),
-                _ = reports.tick() => self.log_waiting(),
+                _ = reports.tick() => {
+                    self.find_unapproved().await?;
+                    self.log_waiting();
+                }
             }
         }
         self.progress.counts(self.tally.counts(), self.tally.len());
@@ -228,7 +235,13 @@ impl Follower {
         let (task, run) = (change.task_name.as_str(), change.run_id.as_str());
         let stage = match change.status() {
             RunStatus::Unspecified => return Ok(()),
-            RunStatus::Queued => Stage::Queued,
+            RunStatus::Queued => {
+                if self.awaits_consent(task, run).await? {
+                    self.through(task, run, &End::Waits(run.to_owned()), now);
+                    return Ok(());
+                }
+                Stage::Queued
+            }
             RunStatus::Running => Stage::Running(now),
             RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled => {
                 return self.end(task, run, now).await;
@@ -244,6 +257,15 @@ impl Follower {
             self.read_log(task, run).await;
         }
         Ok(())
+    }
+
+    /// Whether a run is back in the queue because its attempt has asked for consent.
+    async fn awaits_consent(&mut self, task: &str, run: &str) -> Result<bool, Failure> {
+        if self.tally.running_since(task).is_none() {
+            return Ok(false);
+        }
+        let awaited = self.consents.is_awaited(run).await;
+        awaited.map_err(|status| lost(&status))
     }
 
     /// Follows the log of a run, if it is shown.
@@ -278,21 +300,7 @@ impl Follower {
     }
 
     async fn end(&mut self, task: &str, run: &str, now: Duration) -> Result<(), Failure> {
-        self.written.remove(task);
-        let began = self.tally.running_since(task);
-        let since = began.unwrap_or(now);
-        let request = GetRunRequest {
-            run_id: run.to_owned(),
-            include_cause: false,
-            include_attempts: false,
-            visible_tasks: Vec::new(),
-        };
-        let record = self
-            .runs
-            .get_run(request)
-            .await
-            .map_err(|status| lost(&status))?;
-        let record = record.into_inner().run.unwrap_or_default();
+        let record = self.record(run).await?;
         let mut end = end_of(&record);
         if let End::Failed(reason) = &mut end
             // The run of a request that the leader refuses never starts.
@@ -304,10 +312,46 @@ impl Follower {
                 end = End::Held(std::mem::take(reason));
             }
         }
+        self.through(task, run, &end, now);
+        Ok(())
+    }
+
+    async fn record(&mut self, run: &str) -> Result<Run, Failure> {
+        let request = GetRunRequest {
+            run_id: run.to_owned(),
+            include_cause: false,
+            include_attempts: false,
+            visible_tasks: Vec::new(),
+        };
+        let record = self.runs.get_run(request).await;
+        let record = record.map_err(|status| lost(&status))?;
+        Ok(record.into_inner().run.unwrap_or_default())
+    }
+
+    /// Finds runs that wait for consent without a change that has told so.
+    async fn find_unapproved(&mut self) -> Result<(), Failure> {
+        let now = self.started.elapsed();
+        let waiting = self.consents.waiting().await;
+        for approval in waiting.map_err(|status| lost(&status))? {
+            let (task, run) = (approval.task_name.as_str(), approval.run_id.as_str());
+            if self.tally.is_open(task, run)
+                && self.record(run).await?.status() == RunStatus::Queued
+            {
+                self.through(task, run, &End::Waits(run.to_owned()), now);
+            }
+        }
+        Ok(())
+    }
+
+    /// A task is through.
+    fn through(&mut self, task: &str, run: &str, end: &End, now: Duration) {
+        self.written.remove(task);
+        let began = self.tally.running_since(task);
+        let since = began.unwrap_or(now);
         if self.tally.moved(task, run, Stage::Ended(end.clone())) {
             let ended = EndedTask {
                 task,
-                end: &end,
+                end,
                 took: now.saturating_sub(since),
                 // The log has only a warning of a run that could not begin.
                 error_is_logged: self.errors_are_logged && began.is_some(),
@@ -315,7 +359,6 @@ impl Follower {
             self.progress
                 .ended(&ended, self.tally.counts(), self.tally.len());
         }
-        Ok(())
     }
 
     /// Logs why nothing happens, if no terminal shows the reason (P10).
@@ -344,6 +387,9 @@ impl Follower {
         let took = self.started.elapsed();
         if let Some(brake) = &self.brake {
             return Err(brake::failure(brake, counts, of));
+        }
+        if let Some(failure) = consent::failure(&self.tally) {
+            return Err(failure);
         }
         if counts.failed > 0 {
             if self.kind == RunKind::Apply {

@@ -196,7 +196,7 @@ fn listing(tokens: &[StoredToken], now: DateTime<Utc>, width: TableWidth) -> Str
         };
         [
             token.name.clone(),
-            token.role.to_string(),
+            token.role.map_or("unknown", Role::as_str).to_owned(),
             tasks,
             end,
             local_time(token.created_at.fixed_offset()),

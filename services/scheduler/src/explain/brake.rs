@@ -6,9 +6,10 @@ use cts_core::{Blocked, TaskName, losses_text};
 use cts_store::ShownRun;
 use cts_store::cancel::SUSPENDED_UNTIL;
 
-/// Whether the brake holds this run: only the brake puts off an apply without an end.
+/// Whether the brake holds this run: only the brake and the wait for consent put off an apply without an end.
 pub(super) fn is_braked(run: &ShownRun) -> bool {
     run.kind == RunKind::Apply
+        && run.awaits.is_none()
         && run.status == RunStatus::Queued
         && run.due_at.timestamp_micros() == SUSPENDED_UNTIL
 }
@@ -42,6 +43,7 @@ mod tests {
             task: "web".parse().unwrap(),
             kind,
             status,
+            awaits: None,
             waiting_for: None,
             due_at,
             started_at: None,
@@ -53,6 +55,11 @@ mod tests {
         assert!(is_braked(&run(RunKind::Apply, RunStatus::Queued, never)));
         assert!(!is_braked(&run(RunKind::Destroy, RunStatus::Queued, never)));
         assert!(!is_braked(&run(RunKind::Apply, RunStatus::Running, never)));
+        let awaits = ShownRun {
+            awaits: Some("ab".to_owned()),
+            ..run(RunKind::Apply, RunStatus::Queued, never)
+        };
+        assert!(!is_braked(&awaits));
         let later = never - TimeDelta::seconds(1);
         assert!(!is_braked(&run(RunKind::Apply, RunStatus::Queued, later)));
     }

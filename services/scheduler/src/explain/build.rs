@@ -14,8 +14,9 @@ use cts_proto::run::v1::Run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
-use cts_store::{RunFilter, RunRecord, ShownRun, Store, StoreError, StoredTask};
+use cts_store::{Approval, RunFilter, RunRecord, ShownRun, Store, StoreError, StoredTask};
 
+use super::approval::{approval_text, awaits_consent};
 use super::brake::{brake_text, is_braked};
 use super::cause::cause_of;
 use super::current::{self, hosts};
@@ -49,6 +50,8 @@ struct Facts<'a> {
     check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
     state_conflict: Option<String>,
+    /// The effect of its current run, if that waits for consent.
+    approval: Option<Approval>,
     /// The run that occupies the concurrency group of the task.
     group_holder: Option<RunRecord>,
     /// Causes of the current and the last run.
@@ -121,6 +124,10 @@ pub(crate) async fn explain(
     // Read after the store: a run that was due at the read must not seem to wait.
     let now = clock.now();
     let shown_run = current.as_ref().map(ShownRun::from);
+    let approval = match shown_run.as_ref().filter(|run| awaits_consent(run)) {
+        Some(run) => store.approval_of(run.id, None).await?,
+        None => None,
+    };
     let shown = state.as_ref().map(|state| {
         let facts = current::Facts {
             state,
@@ -135,6 +142,7 @@ pub(crate) async fn explain(
     let facts = Facts {
         causes,
         state: shown,
+        approval,
         group_holder,
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         state_conflict: state.as_ref().and_then(current::state_conflict),
@@ -315,7 +323,7 @@ impl Facts<'_> {
         obstacles
     }
 
-    /// The shrink limit of the task, and the brake of the fleet.
+    /// The shrink limit of the task, the brake of the fleet, and the consent of a person.
     fn loss_obstacles(&self, add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>)) {
         let name = self.task.spec.name();
         if let Some(blocked) = &self.held {
@@ -337,6 +345,10 @@ impl Facts<'_> {
         let shown = self.current.as_ref().map(ShownRun::from);
         if braked.is_some() || shown.as_ref().is_some_and(is_braked) {
             add(ObstacleKind::Brake, brake_text(braked, name), None);
+        }
+        if let Some(run) = shown.filter(awaits_consent) {
+            let text = approval_text(&run, self.approval.as_ref());
+            add(ObstacleKind::Approval, text, None);
         }
     }
 
@@ -379,8 +391,9 @@ impl Facts<'_> {
         run: &RunRecord,
         add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>),
     ) {
-        if is_braked(&ShownRun::from(run)) {
-            // The brake is an obstacle already.
+        let shown = ShownRun::from(run);
+        if is_braked(&shown) || awaits_consent(&shown) {
+            // The brake or the consent is an obstacle already.
             return;
         }
         if run.due_at > self.now {

@@ -9,6 +9,7 @@ use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{ShownRun, TaskState, WorkerState};
 
+use super::approval::{awaits_consent, consent_text};
 use super::brake::is_braked;
 use super::known::{KnownProblem, KnownTask};
 
@@ -200,6 +201,9 @@ impl Facts<'_> {
     }
 
     fn waited_for(&self) -> String {
+        if let Some(run) = self.run.filter(|run| awaits_consent(run)) {
+            return consent_text(run.id);
+        }
         if let Some(run) = self.run
             && let Some(reason) = &run.waiting_for
         {
@@ -215,6 +219,11 @@ impl Facts<'_> {
 }
 
 fn open_run(run: &ShownRun) -> OpenRun {
+    if awaits_consent(run) {
+        return OpenRun::Awaits {
+            since: run.started_at,
+        };
+    }
     match run.status {
         RunStatus::Running => OpenRun::Running {
             since: run.started_at,

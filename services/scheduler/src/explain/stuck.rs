@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cts_core::TaskName;
 use cts_store::{Store, StoreError};
 
-use crate::lacking_blocks::lacking_blocks;
+use super::lacking_blocks::lacking_blocks;
 
 /// Why destructions cannot go on before an operator does something, by task.
 pub(super) async fn stuck_destructions(

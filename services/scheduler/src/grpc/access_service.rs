@@ -86,7 +86,8 @@ fn token_to_wire(token: &StoredToken) -> proto::Token {
     proto::Token {
         name: token.name.clone(),
         sha256: token.sha256.to_vec(),
-        role: token.role.as_str().to_owned(),
+        // Gateways accept no token with an empty role.
+        role: token.role.map_or_else(String::new, |role| role.to_string()),
         tasks: token.tasks.clone(),
         expires_at: token.expires_at.map(convert::timestamp_to_wire),
     }

@@ -10,7 +10,9 @@ use cts_rpc::{HealthSwitch, Peers, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
-use crate::configuration::{brake_text, has_brake_in_force};
+use crate::configuration::{
+    approvals_text, brake_text, has_approvals_in_force, has_brake_in_force,
+};
 use crate::grpc::brake::{brake_to_wire, release};
 use crate::grpc::overview::Overviews;
 use crate::leader::settings::other_settings;
@@ -140,6 +142,7 @@ fn in_force_to_wire(in_force: &ConfigurationInForce) -> proto::ConfigurationInFo
         decided_at: Some(convert::timestamp_to_wire(in_force.decided_at)),
         task_names: names.collect(),
         fleet_max_shrink: brake_text(in_force.fleet_max_shrink).unwrap_or_default(),
+        approvals: approvals_text(in_force.approvals).unwrap_or_default(),
     }
 }
 
@@ -149,8 +152,10 @@ fn member_to_wire(
     in_force: Option<&ConfigurationInForce>,
 ) -> proto::MemberConfiguration {
     let compared = own.zip(in_force);
-    let has_brake =
-        compared.is_some_and(|(own, in_force)| has_brake_in_force(&own.settings, in_force));
+    let has_rules = compared.is_some_and(|(own, in_force)| {
+        has_brake_in_force(&own.settings, in_force)
+            && has_approvals_in_force(&own.settings, in_force)
+    });
     let differences =
         compared.map(|(own, in_force)| own.fingerprint.differences(&in_force.fingerprint));
     proto::MemberConfiguration {
@@ -158,7 +163,7 @@ fn member_to_wire(
         address: state.member.address,
         leader: state.leader,
         digest: own.map(|own| own.fingerprint.digest().to_string()),
-        in_force: has_brake && differences.as_ref().is_some_and(Vec::is_empty),
+        in_force: has_rules && differences.as_ref().is_some_and(Vec::is_empty),
         differences: differences
             .unwrap_or_default()
             .into_iter()

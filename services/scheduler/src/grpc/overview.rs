@@ -15,14 +15,17 @@ use cts_proto::watch::v1::GetConsulRequest;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_rpc::convert::current_state_to_wire;
 use cts_rpc::{Paced, PeerCondition, Peers, convert};
-use cts_store::{MemberState, StoreError, StoredBrake, WorkerState};
+use cts_store::{Approval, MemberState, StoreError, StoredBrake, WorkerState};
 use futures::future::join_all;
 use tokio::time::timeout;
 use tonic::Response;
 
-use self::problems::{no_worker, of_brake, of_cluster, of_silent_consul, of_task, of_watcher};
+use self::problems::{
+    no_worker, of_approvals, of_brake, of_cluster, of_silent_consul, of_task, of_watcher,
+};
 use super::brake::brake_to_wire;
 use super::queue::queue_of;
+use crate::approval::waiting::waiting;
 use crate::explain::{Board, Looked, Summary, ViewCounts};
 use crate::leader::settings::other_settings;
 use crate::liveness::is_lost;
@@ -65,15 +68,16 @@ impl Overviews {
                 let rest = async {
                     let depth = board.store().queue_depth().await?;
                     let settings = board.store().settings().await?;
-                    Ok((depth, settings, board.store().brake().await?))
+                    let approvals = board.store().approvals().await?;
+                    Ok((depth, settings, board.store().brake().await?, approvals))
                 };
-                let (depth, settings, brake) = rest.await.map_err(Arc::new)?;
+                let (depth, settings, brake, approvals) = rest.await.map_err(Arc::new)?;
                 let queue = queue_of(depth, &looked.waiting, &looked.workers);
                 let brake = Some(brake).filter(|it| it.fleet.setting.is_some());
                 let overview = overview(
                     (&looked, board.leadership()),
                     (queue, &settings, brake),
-                    board.summary(PROBLEMS),
+                    (board.summary(PROBLEMS), &approvals),
                     (&watchers.conditions(), &silent),
                     board.clock().now(),
                 );
@@ -87,7 +91,7 @@ impl Overviews {
 fn overview(
     (looked, leadership): (&Looked, Duration),
     (queue, settings, brake): (GetQueueResponse, &[SettingsGeneration], Option<StoredBrake>),
-    tasks: Summary,
+    (tasks, approvals): (Summary, &[Approval]),
     (watchers, silent): (&[PeerCondition], &BTreeMap<String, Duration>),
     now: DateTime<Utc>,
 ) -> proto::GetOverviewResponse {
@@ -101,6 +105,7 @@ fn overview(
     let workers: Vec<_> = workers.collect();
     let data = observed_data(tasks.views);
     let mut problems: Vec<_> = brake.iter().filter_map(of_brake).collect();
+    problems.extend(of_approvals(&waiting(approvals), now));
     problems.extend(of_cluster(
         &members,
         &workers,

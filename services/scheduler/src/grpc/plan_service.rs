@@ -1,6 +1,6 @@
 //! `cts.run.v1.PlanService`: plans of runs as data.
 
-mod content;
+pub(super) mod content;
 
 use std::mem::take;
 use std::pin::Pin;
@@ -32,8 +32,8 @@ pub(crate) struct PlanEndpoint {
     readings: Arc<Semaphore>,
 }
 
-/// Most plans in memory for reports, and as many for readers.
-const ROOM: usize = 4;
+/// Most plans in memory for reports, as many for readers, and as many for decisions about an apply.
+pub(super) const ROOM: usize = 4;
 
 impl PlanEndpoint {
     pub(crate) fn new(store: Arc<dyn Store>, proofs: LeaseProofs) -> Self {

@@ -146,6 +146,7 @@ impl RunService for RunEndpoint {
             checks_settings: request.reports_settings,
             names_previous_backend: request.names_previous_backend,
             ends_remote_runs: request.ends_remote_runs,
+            asks_permission: request.asks_permission,
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
         };
@@ -179,6 +180,7 @@ impl RunService for RunEndpoint {
             )),
             state: Some(convert::known_state_to_wire(&granted.lease.state)),
             ends_remote_run: granted.lease.ends_remote_run,
+            asks_permission: granted.lease.asks_permission,
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_core::callers::{AuditAction, AuditRecord};
 use cts_core::state::StateDecision;
-use cts_core::{Clock, TaskName};
+use cts_core::{Clock, RunId, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_rpc::{chunks, convert};
@@ -141,12 +141,15 @@ impl TaskService for TaskEndpoint {
         let run = run_of(request.run_mode)?;
         let draft = draft(request.task)?;
         let record = with_draft(record, &draft).with("run", run.as_str());
-        let Done { task, plan, .. } = self
+        let Done {
+            task, plan, waits, ..
+        } = self
             .recorded(record, async move |work| work.create(draft, run).await)
             .await?;
         Ok(Response::new(proto::CreateTaskResponse {
             task: Some(task_to_wire(&task)),
             plan: plan.map(convert::plan_to_wire),
+            waiting_run_id: id_of(waits),
         }))
     }
 
@@ -164,7 +167,9 @@ impl TaskService for TaskEndpoint {
             Some(enabled) => record.with("enabled", &enabled),
             None => record,
         };
-        let Done { task, plan, .. } = self
+        let Done {
+            task, plan, waits, ..
+        } = self
             .recorded(record, async move |work| {
                 work.update(&name, enabled, run).await
             })
@@ -172,6 +177,7 @@ impl TaskService for TaskEndpoint {
         Ok(Response::new(proto::UpdateTaskResponse {
             task: Some(task_to_wire(&task)),
             plan: plan.map(convert::plan_to_wire),
+            waiting_run_id: id_of(waits),
         }))
     }
 
@@ -189,7 +195,9 @@ impl TaskService for TaskEndpoint {
         let record = record.with("revision", &revision);
         let releases = request.release;
         let record = record.with("release", &releases);
-        let Done { task, held, .. } = self
+        let Done {
+            task, held, waits, ..
+        } = self
             .recorded(record, async move |work| {
                 work.replace(&name, draft, revision, (run, releases)).await
             })
@@ -197,6 +205,7 @@ impl TaskService for TaskEndpoint {
         Ok(Response::new(proto::ReplaceTaskResponse {
             task: Some(task_to_wire(&task)),
             held: held.unwrap_or_default(),
+            waiting_run_id: id_of(waits),
         }))
     }
 
@@ -344,6 +353,11 @@ fn task_to_wire(task: &StoredTask) -> proto::Task {
         destruction_suspended: task.destruction_suspended,
         ..convert::task_from_spec(&task.spec, task.origin)
     }
+}
+
+/// A run on the wire; empty without one.
+fn id_of(run: Option<RunId>) -> String {
+    run.map(|run| run.to_string()).unwrap_or_default()
 }
 
 /// An unknown mode is an error, because it might be a mode that changes nothing.

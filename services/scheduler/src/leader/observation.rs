@@ -22,7 +22,8 @@ impl Leader {
         let mut tasks = TaskNumbers::default();
         loop {
             let store = &*self.context.store;
-            match ClusterNumbers::read(store, &mut tasks, &metrics.task_names).await {
+            let now = self.context.clock.now();
+            match ClusterNumbers::read(store, &mut tasks, &metrics.task_names, now).await {
                 Ok(numbers) => metrics.show(numbers),
                 Err(error) => {
                     tracing::debug!(error = %Chain(&error), "the numbers of the cluster cannot be read");

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use cts_core::brake::NotedFleet;
 use cts_core::{TaskStatus, UnschedulableReason};
 use cts_store::{QueueDepth, Store, StoreError, TaskState, WaitingRuns, WorkerState};
 use cts_telemetry::TaskNames;
 
+use crate::approval::waiting::{oldest, waiting};
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason, why_unschedulable};
 
@@ -27,6 +29,10 @@ pub(crate) struct ClusterNumbers {
     pub(crate) blocked: u64,
     /// The brake of the fleet.
     pub(crate) brake: NotedFleet,
+    /// Effects that wait for the consent of a person.
+    pub(crate) approvals: u64,
+    /// How long the oldest of them has waited, in seconds.
+    pub(crate) oldest_approval: u64,
     /// Failures in a row, by the label of the task.
     pub(crate) failures: BTreeMap<Arc<str>, u64>,
 }
@@ -84,32 +90,38 @@ impl TaskNumbers {
 }
 
 impl ClusterNumbers {
-    /// Reads the numbers.
+    /// Reads the numbers, as they are `now`.
     pub(crate) async fn read(
         store: &dyn Store,
         tasks: &mut TaskNumbers,
         names: &TaskNames,
+        now: DateTime<Utc>,
     ) -> Result<Self, StoreError> {
         tasks.refresh(store, names).await?;
         let queue = store.queue_depth().await?;
         let workers = store.workers(FORGOTTEN_AFTER).await?;
-        let waiting = match queue.ready {
+        let waiting_runs = match queue.ready {
             0 => Vec::new(),
             _ => store.waiting_runs(UNSCHEDULABLE_AFTER).await?,
         };
+        let approvals = store.approvals().await?;
+        let approvals = waiting(&approvals);
+        let oldest = oldest(&approvals).unwrap_or(now);
         let active = || {
             let workers = WorkerState::shown(&workers);
             workers.filter(|worker| !is_lost(worker) && !worker.worker.draining)
         };
         Ok(Self {
             queue,
-            unschedulable: unschedulable(&waiting, &workers),
+            unschedulable: unschedulable(&waiting_runs, &workers),
             workers: by_state(&workers),
             slots: active().map(|worker| u64::from(worker.worker.slots)).sum(),
             busy: active().map(|worker| u64::from(worker.running)).sum(),
             statuses: tasks.statuses,
             blocked: tasks.blocked,
             brake: store.brake().await?.fleet,
+            approvals: u64::try_from(approvals.len()).unwrap_or(u64::MAX),
+            oldest_approval: (now - oldest).num_seconds().try_into().unwrap_or(0),
             failures: tasks.failures.clone(),
         })
     }

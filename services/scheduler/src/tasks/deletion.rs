@@ -80,6 +80,10 @@ impl TaskCommands {
             RunEnd::Succeeded(Some(plan)) => Ok(Some(plan)),
             RunEnd::Succeeded(None) => Err(TaskRefusal::RunFailed(NOT_PLANNED.to_owned())),
             RunEnd::Held(reason) => Err(TaskRefusal::RunFailed(reason)),
+            // A plan applies nothing, so it needs no consent.
+            RunEnd::Waits(run) => Err(TaskRefusal::RunFailed(format!(
+                "run {run} waits for the consent of a person"
+            ))),
             RunEnd::Failed(refusal) => Err(refusal),
         }
     }

@@ -17,7 +17,7 @@ use crate::notifier::RunChange;
 const POLL: Duration = Duration::from_secs(1);
 
 impl TaskCommands {
-    /// Waits until a run has ended or is refused. If the database does not answer for a while, this goes on
+    /// Waits until a run has ended, is refused, or waits for the consent of a person. If the database does not answer for a while, this goes on
     /// waiting, since the requested run goes on or waits too.
     pub(super) async fn end_of(&self, run: RunId) -> Result<RunEnd, TaskRefusal> {
         // Before the first poll, so that no end is missed.
@@ -64,7 +64,9 @@ impl TaskCommands {
 
 fn end(record: RunRecord) -> Option<RunEnd> {
     match record.status {
-        RunStatus::Queued | RunStatus::Running => None,
+        // An approved run goes on without its caller.
+        RunStatus::Queued => record.awaits.map(|_effect| RunEnd::Waits(record.id)),
+        RunStatus::Running => None,
         RunStatus::Succeeded => {
             let remote_url = record.details.map(|details| details.remote_url);
             let remote_url = remote_url.filter(|url| !url.is_empty());
@@ -89,11 +91,11 @@ fn failed(reason: &str) -> RunEnd {
     RunEnd::Failed(TaskRefusal::RunFailed(reason.to_owned()))
 }
 
-/// Returns at the hint that the run has ended, or when that may have been missed.
+/// Returns at the hint that the run has ended or is queued again, or when that may have been missed.
 async fn ended(notifier: &mut broadcast::Receiver<RunChange>, run: RunId) {
     loop {
         match notifier.recv().await {
-            Ok(change) if change.run == run && change.status.is_end() => return,
+            Ok(change) if change.run == run && change.status != RunStatus::Running => return,
             Ok(_) => {}
             Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => std::future::pending().await,

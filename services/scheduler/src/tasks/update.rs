@@ -74,6 +74,7 @@ impl TaskCommands {
                 task,
                 plan: None,
                 held: None,
+                waits: None,
             });
         };
         match self.end_of(run).await? {
@@ -81,11 +82,19 @@ impl TaskCommands {
                 task,
                 plan,
                 held: None,
+                waits: None,
             }),
             RunEnd::Held(reason) => Ok(Done {
                 task,
                 plan: None,
                 held: Some(reason),
+                waits: None,
+            }),
+            RunEnd::Waits(run) => Ok(Done {
+                task,
+                plan: None,
+                held: None,
+                waits: Some(run),
             }),
             RunEnd::Failed(refusal) => Err(refusal),
         }

@@ -17,17 +17,18 @@ use cts_core::{
     TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    AccessStore, AppliedConfiguration, Archive, ArchivedRow, AttemptRecord, BrakeError, BrakeNote,
-    BrakeStore, CancelError, CancelState, CancelledRun, ChangedTasks, Claim, Completed, Completion,
+    AccessStore, AppliedConfiguration, Approval, ApprovalDecision, ApprovalError, ApprovalStore,
+    Archive, ArchivedRow, AskedPermit, AttemptRecord, BrakeError, BrakeNote, BrakeStore,
+    CancelError, CancelState, CancelledRun, ChangedTasks, Claim, Completed, Completion,
     Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest,
     Enqueued, ExpiredLeases, FactStore, FirstApply, Heartbeat, HeldLeases, Hint, HintStream,
     Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
-    Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions, PlanStore,
-    QueueDepth, Refused, Registered, RemoteRunStore, Removed, Requeued, Restoration, RestoredStore,
-    Retention, RunFilter, RunRecord, RunRequest, SeenBrake, SettingsChange, SettingsStore,
-    Settlement, ShownRun, SpaceWarnings, Store, StoreError, StoredBrake, StoredRecord, StoredTask,
-    StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun,
-    Vouched, WaitingRuns, WorkerState, WorkerStore,
+    Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions,
+    PermitAnswer, PlanStore, QueueDepth, Refused, Registered, RemoteRunStore, Removed, Requeued,
+    Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SeenBrake,
+    SettingsChange, SettingsStore, Settlement, ShownRun, SpaceWarnings, Store, StoreError,
+    StoredBrake, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts,
+    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -204,6 +205,17 @@ faulty! {
     fn recorded_plan(&self, run: RunId) -> Result<Option<Vec<u8>>, StoreError>;
     fn plan_space(&self) -> Result<u64, StoreError>;
     fn remove_plans(&self, bytes: u64) -> Result<Removed, StoreError>;
+}
+
+faulty! {
+    ApprovalStore:
+    fn permit_apply(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, asked: AskedPermit<'_>) -> Result<PermitAnswer, LeaseError>;
+    fn used_consent(&self, run: RunId) -> Result<Option<(String, Vec<u8>)>, StoreError>;
+    fn approvals(&self) -> Result<Vec<Approval>, StoreError>;
+    fn approval_of(&self, run: RunId, effect: Option<&str>) -> Result<Option<Approval>, StoreError>;
+    fn decide_approvals(&self, decision: &ApprovalDecision) -> Result<Vec<Approval>, ApprovalError>;
+    fn reopen_approvals(&self, task: &TaskName, run: RunId) -> Result<u32, StoreError>;
+    fn withdraw_gone(&self, leader: LeaderEpoch) -> Result<Vec<Approval>, LeaderError>;
 }
 
 faulty! {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::ConfigurationFingerprint;
+use cts_core::{ApprovalDefaults, ConfigurationFingerprint};
 use cts_proto::worker::v1 as worker;
 use cts_rpc::convert;
 use cts_runtime::SystemClock;
@@ -157,6 +157,7 @@ async fn a_configuration_of_a_different_process_is_noticed_soon() {
             tasks,
             settings: BTreeMap::new(),
             fleet_max_shrink: None,
+            approvals: ApprovalDefaults::default(),
         },
         decided_by: "a command".to_owned(),
         number: in_force.number,

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    Capabilities, Clock, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
-    TaskDraft, TaskSpec,
+    ApprovalRule, Capabilities, Clock, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput,
+    ServiceInstance, TaskDraft, TaskSpec,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as run;
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -49,6 +50,7 @@ pub(crate) struct Setup {
     pub(crate) tasks: TaskServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) plans: PlanServiceClient<Channel>,
+    pub(crate) approvals: ApprovalServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) cluster: ClusterServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
@@ -163,6 +165,7 @@ impl Setup {
             tasks: TaskServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
             plans: PlanServiceClient::new(channel.clone()),
+            approvals: ApprovalServiceClient::new(channel.clone()),
             bundles: BundleServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
             workers: WorkerServiceClient::new(channel.clone()),
@@ -263,6 +266,7 @@ impl Setup {
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
             reports_settings: !registration_secret.is_empty(),
             registration_secret,
+            asks_permission: true,
             ..run::AcquireRunRequest::default()
         };
         let acquired = self.runs.clone().acquire_run(request).await;
@@ -327,6 +331,9 @@ fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     spec.definition.working_dir = PathBuf::from(&draft.name);
     if draft.module.starts_with('/') {
         spec.definition.module_source.clone_from(&draft.module);
+    }
+    if draft.module == "asks" {
+        spec.file_settings.approval = Some(ApprovalRule::Always);
     }
     if draft.module == "broken" {
         spec.requirement.unusable_module = Some(NO_MODULE.to_owned());

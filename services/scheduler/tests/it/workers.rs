@@ -1,5 +1,6 @@
-//! Workers, their leases, and the runs that wait for them.
+//! Workers, their leases, the runs that wait for them, and the consent that they ask for.
 
+mod approvals;
 mod drains;
 mod lease_proofs;
 mod leases;

@@ -110,6 +110,9 @@ impl Progress {
             (End::Held(reason), _) => {
                 tracing::warn!(target: "ctrl", task_name = task, done = place, reason, "the brake of the fleet holds the task: nothing is applied");
             }
+            (End::Waits(run), _) => {
+                tracing::warn!(target: "ctrl", task_name = task, run.id = run, done = place, "the task waits for the consent of a person: nothing is applied");
+            }
             (End::Cancelled, _) => {
                 tracing::error!(target: "ctrl", task_name = task, took, done = place, "the run of the task was cancelled");
             }
@@ -149,6 +152,7 @@ impl Terminal {
         }
         let mark = match end {
             End::Held(_) => "HELD",
+            End::Waits(_) => "WAITS",
             end if end.is_success() => "ok",
             _ => "FAILED",
         };
@@ -164,6 +168,7 @@ fn summary(counts: Counts, of: usize) -> String {
     let parts = [
         (counts.failed, "failed"),
         (counts.held, "held by the brake"),
+        (counts.unapproved, "waiting for consent"),
         (counts.running, "at work"),
         (counts.queued, "queued"),
         (counts.waiting, "waiting for Consul"),
@@ -204,6 +209,7 @@ mod tests {
             succeeded: 3,
             failed: 1,
             held: 0,
+            unapproved: 0,
         };
         assert_eq!(
             summary(counts, 7),

@@ -30,6 +30,8 @@ pub(crate) enum End {
     Failed(String),
     /// Nothing was applied: the brake of the fleet holds the task, for this reason.
     Held(String),
+    /// Nothing was applied: this run waits for the consent of a person.
+    Waits(String),
     /// Its run was taken back and will not begin again.
     Cancelled,
 }
@@ -48,6 +50,7 @@ impl End {
             Self::Planned { changes: false } => "planned, no changes",
             Self::Failed(_) => "failed",
             Self::Held(_) => "held by the brake",
+            Self::Waits(_) => "waits for consent",
             Self::Cancelled => "cancelled",
         }
     }
@@ -63,12 +66,14 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
     /// Held by the brake of the fleet.
     pub(crate) held: usize,
+    /// Waiting for the consent of a person.
+    pub(crate) unapproved: usize,
 }
 
 impl Counts {
     /// Tasks that are through, well or not.
     pub(crate) const fn ended(self) -> usize {
-        self.succeeded + self.failed + self.held
+        self.succeeded + self.failed + self.held + self.unapproved
     }
 }
 
@@ -127,6 +132,14 @@ impl Tally {
         true
     }
 
+    /// Whether the pass waits for this run.
+    pub(crate) fn is_open(&self, task: &str, run: &str) -> bool {
+        let entry = self.tasks.get(task);
+        entry.is_some_and(|entry| {
+            entry.run.as_deref() == Some(run) && !matches!(entry.stage, Stage::Ended(_))
+        })
+    }
+
     /// Since when a task has been running.
     pub(crate) fn running_since(&self, task: &str) -> Option<Duration> {
         match self.tasks.get(task)?.stage {
@@ -154,6 +167,7 @@ impl Tally {
                 Stage::Running(_) => &mut counts.running,
                 Stage::Ended(end) if end.is_success() => &mut counts.succeeded,
                 Stage::Ended(End::Held(_)) => &mut counts.held,
+                Stage::Ended(End::Waits(_)) => &mut counts.unapproved,
                 Stage::Ended(_) => &mut counts.failed,
             } += 1;
         }
@@ -172,8 +186,18 @@ impl Tally {
                     Some(format!("{name}: {line}"))
                 }
                 End::Cancelled => Some(format!("{name}: its run was cancelled")),
-                End::Applied | End::Planned { .. } | End::Held(_) => None,
+                End::Applied | End::Planned { .. } | End::Held(_) | End::Waits(_) => None,
             }
+        })
+    }
+
+    /// The tasks that wait for the consent of a person, with their runs.
+    pub(crate) fn unapproved(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tasks.iter().filter_map(|(name, entry)| {
+            let Stage::Ended(End::Waits(run)) = &entry.stage else {
+                return None;
+            };
+            Some((name.as_str(), run.as_str()))
         })
     }
 
@@ -226,6 +250,20 @@ mod tests {
         assert!(tally.is_done());
         assert_eq!(tally.counts().succeeded, 1);
         assert_eq!(tally.first_failure().as_deref(), Some("a: no"));
+    }
+
+    #[test]
+    fn a_task_that_waits_for_consent_is_through_and_has_not_failed() {
+        let mut tally = tally();
+        assert!(tally.is_open("a", "1") && !tally.is_open("a", "2"));
+        tally.moved("a", "1", Stage::Ended(End::Waits("1".into())));
+        assert!(!tally.is_open("a", "1"));
+        tally.moved("b", "2", Stage::Ended(End::Applied));
+        assert!(tally.is_done());
+        let counts = tally.counts();
+        assert_eq!((counts.unapproved, counts.failed), (1, 0));
+        assert_eq!(tally.unapproved().collect::<Vec<_>>(), [("a", "1")]);
+        assert_eq!(tally.first_failure(), None);
     }
 
     #[test]

@@ -127,6 +127,7 @@ impl Truth {
             } else {
                 RunStatus::Queued
             },
+            awaits: None,
             waiting_for: (is_running && self.dice.one_in(2)).then(|| "a lock".to_owned()),
             due_at: self.dice.near(self.now),
             started_at: None,

@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use cts_core::{CurrentState as StateName, TaskName};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::CurrentState;
 use cts_rpc::{PeerCondition, convert};
-use cts_store::StoredBrake;
+use cts_store::{Approval, StoredBrake};
+
+use crate::approval::waiting::oldest;
 
 /// Most addresses of remote runs in one problem.
 const ADDRESSES: usize = 5;
@@ -131,6 +134,18 @@ pub(super) fn of_brake(brake: &StoredBrake) -> Option<proto::Problem> {
     })
 }
 
+/// The problem that effects wait for the consent of a person.
+pub(super) fn of_approvals(waiting: &[&Approval], now: DateTime<Utc>) -> Option<proto::Problem> {
+    let seconds = (now - oldest(waiting)?).num_seconds().max(0);
+    let effects = match waiting.len() {
+        1 => "1 effect waits for the consent of a person,".to_owned(),
+        effects => format!("{effects} effects wait for the consent of a person, the oldest"),
+    };
+    Some(untasked(format!(
+        "{effects} for {seconds} s; `cts approvals list` shows what would be done"
+    )))
+}
+
 /// The problem that a watcher cannot be reached.
 pub(super) fn of_watcher(condition: &PeerCondition) -> Option<proto::Problem> {
     if condition.reason.is_empty() {
@@ -152,12 +167,40 @@ pub(super) fn of_task((name, state): (TaskName, CurrentState)) -> proto::Problem
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
+    use chrono::TimeDelta;
     use cts_core::RunId;
     use cts_core::brake::{BrakedRun, NotedFleet};
+    use cts_proto::run::v1::ApprovalState;
+    use cts_store::PlanSummary;
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn effects_that_wait_are_a_problem_with_their_number() {
+        let now = DateTime::from_timestamp(1_770_110_130, 0).unwrap();
+        let approval = |seconds| Approval {
+            task: "web".parse().unwrap(),
+            effect: "ab".to_owned(),
+            run: RunId::from_uuid(Uuid::from_u128(1)),
+            state: ApprovalState::Waiting,
+            summary: PlanSummary::default(),
+            asked_at: now - TimeDelta::seconds(seconds),
+            gone_at: None,
+            decided: None,
+        };
+        assert_eq!(of_approvals(&[], now), None);
+        let (first, second) = (approval(40), approval(3));
+        let text = |waiting: &[&Approval]| of_approvals(waiting, now).unwrap().text;
+        assert_eq!(
+            text(&[&second, &first]),
+            "2 effects wait for the consent of a person, the oldest for 40 s; `cts approvals list` shows what would \
+             be done"
+        );
+        assert!(
+            text(&[&second]).starts_with("1 effect waits for the consent of a person, for 3 s")
+        );
+    }
 
     #[test]
     fn a_set_brake_is_a_problem_with_the_remote_runs_to_confirm() {

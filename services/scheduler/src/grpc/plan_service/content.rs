@@ -24,7 +24,7 @@ const MAX_WINDOW_LOG: u32 = 23;
 
 /// A content is no plan.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum InvalidPlan {
+pub(crate) enum InvalidPlan {
     #[error("the plan has more than {COMPRESSED_BYTES} bytes")]
     Large,
     #[error("the plan has more than {BYTES} bytes before it is compressed")]
@@ -38,7 +38,7 @@ pub(super) enum InvalidPlan {
 }
 
 /// Decodes a plan, within bounded memory.
-pub(super) fn decode(content: &[u8]) -> Result<PlanData, InvalidPlan> {
+pub(crate) fn decode(content: &[u8]) -> Result<PlanData, InvalidPlan> {
     if content.len() > COMPRESSED_BYTES {
         return Err(InvalidPlan::Large);
     }

@@ -148,6 +148,7 @@ mod tests {
 
     fn record(number: u128, errors: Vec<String>) -> RunRecord {
         RunRecord {
+            awaits: None,
             waiting_for: None,
             remote_run: None,
             id: RunId::from_uuid(Uuid::from_u128(number)),

@@ -13,7 +13,7 @@ use cts_store::{Assignment, StoreError, UnsettledRun};
 
 use super::SettingsKeeper;
 use super::round::Round;
-use crate::lacking_blocks::lacking_blocks;
+use crate::explain::lacking_blocks::lacking_blocks;
 
 impl SettingsKeeper {
     /// The runs, each with its blocks. A run whose blocks are not known is left out.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::brake::FleetMaxShrink;
-use cts_core::{TaskSpec, Verdict};
+use cts_core::{ApprovalDefaults, ApprovalRule, TaskSpec, Verdict};
 use cts_proto::cluster::v1::GetConfigurationRequest;
 use cts_scheduler::{Options, Sharing};
 use cts_store::{ConfigurationStore as _, Member, Store as _, Unchanged};
@@ -15,6 +15,15 @@ use crate::setup::{Setup, instance, member, store_in, task};
 
 /// Long enough for a machine that stands still for some seconds: a dead member counts for three times as long.
 const TTL: Duration = Duration::from_secs(3);
+
+/// Neither a brake nor a rule of approval.
+const USUAL: (Option<FleetMaxShrink>, ApprovalDefaults) = (
+    None,
+    ApprovalDefaults {
+        rule: ApprovalRule::Never,
+        expires: Duration::from_hours(24),
+    },
+);
 
 fn as_member(id: &str, tasks: Vec<TaskSpec>) -> Options {
     let member = Member {
@@ -109,19 +118,19 @@ async fn files_that_are_read_again_take_effect_with_the_last_member() {
     let one = start(&store, "one", &["a"]).await;
     let two = start(&store, "two", &["a"]).await;
     let next = [task("a"), task("b")];
-    let early = one.files.register(&next, None).await.unwrap().unwrap();
+    let early = one.files.register(&next, USUAL).await.unwrap().unwrap();
     assert_eq!(early.verdict, Verdict::StaysOut);
     two.nothing_runs().await;
     assert_eq!(two.names().await, ["a"]);
-    let last = two.files.register(&next, None).await.unwrap().unwrap();
+    let last = two.files.register(&next, USUAL).await.unwrap().unwrap();
     assert_eq!((last.verdict, last.number), (Verdict::TakesEffect, 2));
     become_these(&one, &["a", "b"]).await;
-    assert_eq!(one.files.register(&next, None).await.unwrap(), None);
+    assert_eq!(one.files.register(&next, USUAL).await.unwrap(), None);
     // Members that are gone are waited for and do not count.
     drop(two);
     let alone = one
         .files
-        .register(&[task("b")], None)
+        .register(&[task("b")], USUAL)
         .await
         .unwrap()
         .unwrap();
@@ -151,22 +160,54 @@ async fn a_brake_that_is_read_again_takes_effect_with_the_last_member() {
         members.find(|member| member.id == id).unwrap().in_force
     };
     let files = [task("a")];
-    let early = one.files.register(&files, brake).await.unwrap().unwrap();
+    let braked = (brake, ApprovalDefaults::default());
+    let early = one.files.register(&files, braked).await.unwrap().unwrap();
     assert_eq!((early.verdict, in_force().await), (Verdict::StaysOut, None));
     assert!(!is_in_force("one").await);
     assert!(is_in_force("two").await);
-    let last = two.files.register(&files, brake).await.unwrap().unwrap();
+    let last = two.files.register(&files, braked).await.unwrap().unwrap();
     assert_eq!((last.verdict, last.number), (Verdict::TakesEffect, 2));
     assert_eq!(in_force().await, brake);
-    assert_eq!(one.files.register(&files, brake).await.unwrap(), None);
+    assert_eq!(one.files.register(&files, braked).await.unwrap(), None);
     assert!(is_in_force("one").await);
     // A brake that is taken out is another configuration, too.
-    let early = one.files.register(&files, None).await.unwrap().unwrap();
+    let early = one.files.register(&files, USUAL).await.unwrap().unwrap();
     assert_eq!(
         (early.verdict, in_force().await),
         (Verdict::StaysOut, brake)
     );
     assert!(!is_in_force("one").await);
+}
+
+#[tokio::test]
+async fn a_default_rule_that_is_read_again_takes_effect_with_the_last_member() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let one = start(&store, "one", &["a"]).await;
+    let two = start(&store, "two", &["a"]).await;
+    let strict = ApprovalDefaults {
+        rule: ApprovalRule::Destroy,
+        expires: Duration::from_hours(2),
+    };
+    let in_force = async || {
+        let request = GetConfigurationRequest {};
+        let answer = one.cluster.clone().get_configuration(request).await;
+        let answer = answer.unwrap().into_inner();
+        let mut members = answer.members.into_iter();
+        let one = members.find(|member| member.id == "one").unwrap();
+        (one.in_force, answer.in_force.unwrap().approvals)
+    };
+    let files = [task("a")];
+    assert_eq!(in_force().await, (true, String::new()));
+    let early = one.files.register(&files, (None, strict)).await.unwrap();
+    assert_eq!(early.unwrap().verdict, Verdict::StaysOut);
+    assert_eq!(in_force().await, (false, String::new()));
+    let last = two.files.register(&files, (None, strict)).await.unwrap();
+    assert_eq!(last.unwrap().verdict, Verdict::TakesEffect);
+    let text = "destroy, consents expire after 7200 s".to_owned();
+    assert_eq!(in_force().await, (true, text));
+    let stored = store.configuration_in_force().await.unwrap().unwrap();
+    assert_eq!(stored.approvals, strict);
 }
 
 #[tokio::test]

@@ -49,6 +49,7 @@ async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
                 reports_settings: false,
                 names_previous_backend: false,
                 ends_remote_runs: false,
+                asks_permission: true,
                 registration_secret: Vec::new(),
             };
             let mut runs = setup.runs.clone();

@@ -148,6 +148,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         checks_settings: false,
         names_previous_backend: false,
         ends_remote_runs: false,
+        asks_permission: true,
         time_to_live: LONG,
     };
     let lease = store.acquire(&claim).await.unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::{Clock as _, TaskSpec};
+use cts_core::{ApprovalDefaults, Clock as _, TaskSpec};
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::RunMode;
@@ -120,7 +120,10 @@ async fn another_configuration_in_force_holds_the_tasks_that_lose() {
     };
     let other: Vec<TaskSpec> = tasks().into_iter().map(other).collect();
     let files = &fleet.setup.files;
-    let registered = files.register(&other, Some(BRAKE)).await.unwrap();
+    let registered = files
+        .register(&other, (Some(BRAKE), ApprovalDefaults::default()))
+        .await
+        .unwrap();
     assert!(registered.is_some());
     let whole: Vec<usize> = (LOST.len()..TASKS).collect();
     let run = fleet.apply_until(&names(&whole)).await;
@@ -128,7 +131,12 @@ async fn another_configuration_in_force_holds_the_tasks_that_lose() {
     assert_eq!(fleet.apply_due().await, names(&[]));
     assert_eq!(fleet.brake().await.held, 3);
     // Without the block the brake is off, and holds nothing.
-    let registered = fleet.setup.files.register(&other, None).await.unwrap();
+    let registered = fleet
+        .setup
+        .files
+        .register(&other, (None, ApprovalDefaults::default()))
+        .await
+        .unwrap();
     assert!(registered.is_some());
     assert_eq!(fleet.apply_until(&names(&LOST)).await, names(&LOST));
     let brake = fleet.brake().await;
