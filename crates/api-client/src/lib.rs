@@ -7,6 +7,7 @@
 
 mod address;
 mod alert;
+mod approvals;
 mod audit;
 mod call;
 mod client;
@@ -25,9 +26,9 @@ pub use audit::AuditQuery;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, ErrorResponse, SetupError};
 pub use model::{
-    AuditRecord, Brake, BufferPeriod, ClusterConfiguration, CreatedTask, CurrentState, Event,
-    EventError, Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Replaced, Run,
-    RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
+    Approval, Approvals, AuditRecord, Brake, BufferPeriod, ClusterConfiguration, CreatedTask,
+    CurrentState, Event, EventError, Explanation, Hold, InspectedTask, Inspection, KnownState,
+    Overview, Replaced, Run, RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::sent::{
-    Brake, ClusterConfiguration, CurrentState, Explanation, Hold, KnownState, Overview, Run, Sent,
+    Approval, Brake, ClusterConfiguration, CurrentState, Explanation, Hold, KnownState, Overview,
+    Run, Sent,
 };
 
 /// A task as configured (docs/rest.md#task-objects).
@@ -279,6 +280,26 @@ pub(crate) struct ExplanationAnswer {
 #[derive(Debug, Deserialize)]
 pub(crate) struct PlanAnswer {
     pub(crate) plan: PlanData,
+}
+
+/// Effects of plans that need consent (docs/rest.md#consent).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Approvals {
+    /// The effects, by the names of their tasks.
+    pub approvals: Vec<Approval>,
+    /// Fingerprint of those that wait; empty if none does.
+    #[serde(default)]
+    pub set: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ApprovalAnswer {
+    pub(crate) approval: Approval,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ReopenedAnswer {
+    pub(crate) reopened: u32,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,6 +2,7 @@
 //!
 //! How words become options is not clap's business, see `invocation`.
 
+mod approvals;
 mod certs;
 mod config;
 mod doctor;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use self::approvals::{ApprovalsCommand, Approve};
 pub(crate) use self::certs::Certs;
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
@@ -82,6 +84,9 @@ pub(crate) enum Command {
     /// Look at the runs of a running cts, and cancel them.
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// Look at what waits for consent, and approve or reject it.
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
     /// List the records of calls that changed something or were refused, newest first.
     Audit(Audit),
     /// Check or show a configuration without running it.

@@ -22,7 +22,7 @@ pub enum CertsError {
     Name(String),
     /// A role does not exist.
     #[error(
-        "{0:?} is no role: use watcher, scheduler, worker, gateway, operator, read, operate or admin"
+        "{0:?} is no role: use watcher, scheduler, worker, gateway, operator, read, approve, operate or admin"
     )]
     Role(String),
     /// A host comes without its role.

@@ -42,6 +42,9 @@ const TASK_ARGUMENTS: [(&str, &str, TaskState); 10] = [
 /// Commands below `runs` with an argument that names a run.
 const RUN_ARGUMENTS: [&str; 4] = ["show", "plan", "logs", "cancel"];
 
+/// Commands below `approvals` with such an argument.
+const APPROVAL_ARGUMENTS: [&str; 3] = ["show", "approve", "reject"];
+
 /// Prints the script that makes a shell complete.
 pub(crate) fn print_script(shell: Shell) -> Result<u8, CommandError> {
     let value = shell.to_possible_value();
@@ -102,6 +105,11 @@ fn definitions(process_env: &ProcessEnv) -> clap::Command {
             command.mut_arg(argument, |argument| argument.add(names(state)))
         })
     };
+    let with_run_ids = |command: clap::Command, name: &&'static str| {
+        command.mut_subcommand(name, |command| {
+            command.mut_arg("id", |argument| argument.add(ids()))
+        })
+    };
     Arguments::command()
         .mut_subcommand("task", |task| {
             let arguments = TASK_ARGUMENTS.iter();
@@ -109,13 +117,13 @@ fn definitions(process_env: &ProcessEnv) -> clap::Command {
                 with_names(task, name, argument, *state)
             })
         })
+        .mut_subcommand("approvals", |approvals| {
+            let approvals = with_names(approvals, "reopen", "name", TaskState::Any);
+            APPROVAL_ARGUMENTS.iter().fold(approvals, &with_run_ids)
+        })
         .mut_subcommand("runs", |runs| {
             let runs = with_names(runs, "list", "task", TaskState::Any);
-            RUN_ARGUMENTS.iter().fold(runs, |runs, name| {
-                runs.mut_subcommand(name, |command| {
-                    command.mut_arg("id", |argument| argument.add(ids()))
-                })
-            })
+            RUN_ARGUMENTS.iter().fold(runs, &with_run_ids)
         })
 }
 

@@ -36,6 +36,9 @@ pub const EXIT_TERRAFORM: u8 = 16;
 /// The brake of the fleet is set at the end of a pass (docs/runs.md#the-brake-of-the-fleet).
 pub const EXIT_BRAKE: u8 = 17;
 
+/// Tasks wait for the consent of a person at the end of a pass (docs/runs.md#consent).
+pub const EXIT_CONSENT: u8 = 18;
+
 /// The command does not exist.
 pub const EXIT_UNKNOWN_COMMAND: u8 = 127;
 

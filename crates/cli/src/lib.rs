@@ -143,6 +143,7 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Task(command) => wait_for(task::run(command, process_env)),
         Command::Runs(command) => wait_for(task::runs(command, process_env)),
+        Command::Approvals(command) => wait_for(task::approvals(command, process_env)),
         Command::Status(command) => wait_for(task::status(command, process_env)),
         // `invocation` answers these.
         Command::Help { .. } | Command::Version => Ok(0),

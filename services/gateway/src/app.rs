@@ -13,6 +13,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use cts_listen::{Browsers, ClientLimiter, ClientPermit};
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
 use cts_telemetry::Traces;
@@ -38,12 +39,13 @@ use crate::request_span::RequestSpan;
 use crate::route::{Route, resolve};
 use crate::routes::changes::Received;
 use crate::routes::health::health;
-use crate::routes::{changes, leader, legacy_family, new_family, overview, runs};
+use crate::routes::{approvals, changes, leader, legacy_family, new_family, overview, runs};
 use crate::scheduler_client::overview_board::OverviewBoard;
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{
-    AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient, WorkerClient,
+    ApprovalClient, AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient,
+    WorkerClient,
 };
 use crate::streams;
 use crate::streams::Answer;
@@ -70,6 +72,7 @@ struct App {
     workers: WorkerClient,
     schedulers: Peers,
     runs: RunClient,
+    approvals: ApprovalServiceClient<Channel>,
     events: RunEvents,
     local_time: LocalTime,
     mode: Mode,
@@ -104,6 +107,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         cluster,
         workers: WorkerClient::new(deps.workers),
         schedulers: deps.schedulers,
+        approvals: deps.approvals,
         events: RunEvents::new(runs.clone()),
         runs,
         local_time: options.local_time,
@@ -268,6 +272,18 @@ impl App {
                 runs::cancel(&self.runs, &run, body, request).await
             }
             Route::RunPlan(run) => runs::plan(&self.runs, &run, request).await,
+            Route::Approvals => approvals::list(&self.approvals(request), request).await,
+            Route::Approval(run) => approvals::show(&self.approvals(request), &run, request).await,
+            Route::Approve(run) => self.decide(&run, false, request, body).await,
+            Route::Reject(run) => self.decide(&run, true, request, body).await,
+            Route::ApproveSet => {
+                let body = self.received(request, body, BodyLimit::Large).await;
+                approvals::approve_set(&self.approvals(request), body, request).await
+            }
+            Route::ReopenApprovals => {
+                let body = self.received(request, body, BodyLimit::Small).await;
+                approvals::reopen(&self.approvals(request), body, request).await
+            }
             Route::RunLog(run) => {
                 runs::require_visible(&self.runs, &run, request).await?;
                 streams::log::log(&self.runs, &run, self.stream(request)?, request).await
@@ -307,6 +323,22 @@ impl App {
     /// Changes for the client of a request.
     fn changes(&self, request: &ApiRequest) -> TaskChangeClient {
         TaskChangeClient::new(self.changes.clone(), request.on_behalf())
+    }
+
+    /// Calls about consent for the client of a request.
+    fn approvals(&self, request: &ApiRequest) -> ApprovalClient {
+        ApprovalClient::new(self.approvals.clone(), request.on_behalf())
+    }
+
+    async fn decide(
+        &self,
+        run: &str,
+        rejects: bool,
+        request: &ApiRequest,
+        body: Body,
+    ) -> Result<Response, Problem> {
+        let body = self.received(request, body, BodyLimit::Small).await;
+        approvals::decide(&self.approvals(request), run, (rejects, body), request).await
     }
 
     /// A permit for a request that waits for a run.

@@ -131,6 +131,32 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             ByHandler,
             calls::GET_PLAN,
         ),
+        Route::Approvals => (EveryReplica, APPROVALS, ByHandler, calls::LIST_APPROVALS),
+        Route::Approval(_) => (EveryReplica, APPROVAL, ByHandler, calls::GET_APPROVAL),
+        Route::Approve(_) => (
+            EveryReplica,
+            "/v1/approvals/{id}/approve",
+            ByHandler,
+            calls::DECIDE_APPROVAL,
+        ),
+        Route::Reject(_) => (
+            EveryReplica,
+            "/v1/approvals/{id}/reject",
+            ByHandler,
+            calls::DECIDE_APPROVAL,
+        ),
+        Route::ApproveSet => (
+            EveryReplica,
+            "/v1/approvals/approve",
+            ByHandler,
+            calls::APPROVE_SET,
+        ),
+        Route::ReopenApprovals => (
+            EveryReplica,
+            "/v1/approvals/reopen",
+            ByHandler,
+            calls::REOPEN_APPROVAL,
+        ),
         Route::RunLog(_) => (
             EveryReplica,
             "/v1/runs/{id}/log",
@@ -149,6 +175,8 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
 }
 
 const BRAKE: &str = "/v1/brake";
+const APPROVALS: &str = "/v1/approvals";
+const APPROVAL: &str = "/v1/approvals/{id}";
 const STATE: &str = "/v1/tasks/{name}/state";
 const DESTROY_PLAN: &str = "/v1/tasks/{name}/destroy-plan";
 

@@ -1,6 +1,7 @@
 //! The bodies of the API. Members are declared in the order of the examples in docs/rest.md, which is
 //! the order in which they are sent.
 
+mod approval;
 mod change;
 mod cluster;
 mod condition;
@@ -9,6 +10,9 @@ mod own;
 mod status;
 mod task;
 
+pub(crate) use approval::{
+    ApprovalAnswer, ApprovalsAnswer, ApprovedSetAnswer, ChangedSetAnswer, ReopenedAnswer,
+};
 pub(crate) use change::{
     AcceptedAnswer, DestroyPlanAnswer, InspectedAnswer, ReplacedAnswer, TaskPlanObject,
     UpdateInspectedAnswer,

@@ -12,6 +12,7 @@ use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 pub use cts_proto::json::LocalTime;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -123,6 +124,8 @@ pub struct Deps {
     pub logs: LogServiceClient<Channel>,
     /// Plans of runs as data.
     pub plans: PlanServiceClient<Channel>,
+    /// Consent to the effects of plans.
+    pub approvals: ApprovalServiceClient<Channel>,
     /// Tokens, and records of calls.
     pub access: AccessServiceClient<Channel>,
     /// The schedulers: while none is healthy, requests are answered without a call.

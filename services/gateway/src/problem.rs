@@ -12,6 +12,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use crate::body::BodyError;
 use crate::json;
 use crate::model::{CodedError, ErrorAnswer};
+use crate::request::approval_body::InvalidApproval;
 use crate::request::cancel_body::CancelBodyError;
 use crate::request::parameters::ParameterError;
 use crate::request::query::QueryError;
@@ -293,6 +294,11 @@ impl Problem {
         self.refusal.as_deref()
     }
 
+    /// The stable code.
+    pub(crate) const fn code(&self) -> &'static str {
+        self.code.as_str()
+    }
+
     /// The text for the client.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -340,6 +346,7 @@ macro_rules! bad_requests {
 
 bad_requests!(
     CancelBodyError,
+    InvalidApproval,
     InvalidBody,
     InvalidDecision,
     ParameterError,

@@ -1,5 +1,6 @@
 //! Query parameters and bodies of requests, checked against the `OpenAPI` document.
 
+pub(crate) mod approval_body;
 pub(crate) mod cancel_body;
 pub(crate) mod document;
 pub(crate) mod parameters;

@@ -63,6 +63,18 @@ pub(crate) enum Route {
     CancelRun(String),
     /// The plan of the run of this id, as data.
     RunPlan(String),
+    /// The effects of plans that need consent: cts-only endpoints, like all that follow.
+    Approvals,
+    /// The consent to the effect of the run of this id.
+    Approval(String),
+    /// Approve the effect of the run of this id.
+    Approve(String),
+    /// Reject the effect of the run of this id.
+    Reject(String),
+    /// Approve the effects of several tasks.
+    ApproveSet,
+    /// Forget that effects of a task were rejected.
+    ReopenApprovals,
     /// Output of Terraform in the run of this id.
     RunLog(String),
     /// Changes of runs as they happen.
@@ -116,6 +128,7 @@ const TASKS: &str = "/v1/tasks";
 const RUNS: &str = "/v1/runs";
 const WORKERS: &str = "/v1/workers";
 const BRAKE: &str = "/v1/brake";
+const APPROVALS: &str = "/v1/approvals";
 
 /// The route of `method` on `path`; `path` as sent, its escapes known to be well formed.
 pub(crate) fn resolve(method: &Method, path: &str) -> Route {
@@ -162,9 +175,16 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
 /// The route of `path` if it can only be posted to.
 fn only_posted_to(path: &str) -> Option<Route> {
     let part = |list, action| before(path.strip_prefix(list)?, action).map(decoded);
+    match path.strip_prefix(APPROVALS) {
+        Some("/approve") => return Some(Route::ApproveSet),
+        Some("/reopen") => return Some(Route::ReopenApprovals),
+        _ => {}
+    }
     part(RUNS, "/cancel")
         .map(Route::CancelRun)
         .or_else(|| part(WORKERS, "/drain").map(Route::DrainWorker))
+        .or_else(|| part(APPROVALS, "/approve").map(Route::Approve))
+        .or_else(|| part(APPROVALS, "/reject").map(Route::Reject))
 }
 
 /// The route of `path` if it can only be read.
@@ -180,6 +200,10 @@ fn only_asked_for(path: &str) -> Option<Route> {
         "/v1/openapi.json" => Route::Document(Format::Json),
         "/v1/openapi.yaml" => Route::Document(Format::Yaml),
         RUNS => Route::Runs,
+        APPROVALS => Route::Approvals,
+        _ if let Some(run) = before(path.strip_prefix(APPROVALS).unwrap_or_default(), "") => {
+            Route::Approval(decoded(run))
+        }
         _ => {
             let rest = path.strip_prefix(RUNS)?.strip_prefix('/')?;
             let mut segments = rest.split('/');

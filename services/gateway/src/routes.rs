@@ -1,5 +1,6 @@
 //! The endpoints (docs/rest.md#routes).
 
+pub(crate) mod approvals;
 pub(crate) mod changes;
 pub(crate) mod health;
 pub(crate) mod leader;

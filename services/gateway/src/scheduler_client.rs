@@ -1,5 +1,5 @@
-//! Calls of the scheduler. Only the calls in `changes` and the cancellation of a run change anything; every other call
-//! may be repeated.
+//! Calls of the scheduler. Only the calls in `changes`, decisions in `approvals` and the cancellation of a run change
+//! anything; every other call may be repeated.
 
 /// A call that can be repeated: its client and its request are cloned for each attempt.
 macro_rules! call {
@@ -19,6 +19,7 @@ macro_rules! call {
     };
 }
 
+mod approvals;
 mod audit;
 mod call;
 mod changes;
@@ -33,6 +34,7 @@ pub(crate) mod status_board;
 mod tasks;
 mod workers;
 
+pub(crate) use approvals::ApprovalClient;
 pub(crate) use audit::AuditClient;
 pub(crate) use call::{CallError, NO_SCHEDULER, chain};
 pub(crate) use changes::{ChangeError, Reason, TaskChangeClient};

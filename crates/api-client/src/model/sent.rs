@@ -16,6 +16,9 @@ pub struct Sent<T> {
 
 pub type Run = Sent<cts_proto::run::v1::Run>;
 
+/// The consent to an effect (docs/rest.md#consent).
+pub type Approval = Sent<cts_proto::run::v1::Approval>;
+
 /// Loss that a shrink limit does not let a task apply (docs/rest.md#releasing-a-task).
 pub type Hold = Sent<cts_proto::task::v1::Hold>;
 

@@ -15,8 +15,8 @@ pub(crate) struct Certs {
     /// Domain of the names ROLE.DOMAIN in the certificates, such as cts.example. Required.
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) domain: String,
-    /// Make a certificate of this role only: watcher, scheduler, worker, gateway, operator, read, operate or admin;
-    /// may be given several times. Default: the first five.
+    /// Make a certificate of this role only: watcher, scheduler, worker, gateway, operator, read, approve, operate or
+    /// admin; may be given several times. Default: the first five.
     #[arg(long = "role", value_name = "ROLE", value_delimiter = ',')]
     pub(crate) roles: Vec<String>,
     /// A further name or IP address in the certificate of a service; may be given several times.

@@ -51,7 +51,8 @@ pub struct CreateToken {
     /// Name of the token, which logs and audit records show: letters, digits, `-`, `_` and `.`.
     #[arg(value_name = "NAME", value_parser = token_name)]
     pub name: String,
-    /// Rights of the token: read, operate (run, enable, cancel, release) or admin (create, change, delete).
+    /// Rights of the token: read, operate (run, enable, cancel, release), approve (say yes or no to plans), both as
+    /// operate,approve, or admin (create, change, delete, and all others).
     #[arg(long, value_name = "ROLE", value_parser = role)]
     pub role: Role,
     /// Only tasks whose names match, as in `web-*`; may be given several times.

@@ -41,11 +41,7 @@ pub(crate) fn table(configuration: &GetConfigurationResponse, width: TableWidth)
             member.address.clone().unwrap_or_default(),
             if member.leader { "yes" } else { "no" }.to_owned(),
             in_force_text(member).to_owned(),
-            if has_other_brake(member, configuration) {
-                "fleet_max_shrink".to_owned()
-            } else {
-                differences(member)
-            },
+            differences(member, configuration),
         ]
     });
     let header = ["ID", "ADDRESS", "LEADER", "CONFIGURATION", "DIFFERENCES"];
@@ -73,22 +69,36 @@ fn in_force_text(member: &MemberConfiguration) -> &'static str {
     }
 }
 
-/// Whether a member differs from the configuration in force, but in no task.
-fn has_other_brake(member: &MemberConfiguration, configuration: &GetConfigurationResponse) -> bool {
-    let is_compared = configuration.in_force.is_some() && member.digest.is_some();
-    is_compared && !member.in_force && member.differences.is_empty()
-}
-
-fn differences(member: &MemberConfiguration) -> String {
+/// The tasks in which a member differs from the configuration in force; without one, the keys of the top level.
+fn differences(member: &MemberConfiguration, configuration: &GetConfigurationResponse) -> String {
     let named = member.differences.iter().take(NAMED);
     let named: Vec<String> = named
         .map(|difference| format!("{} ({})", difference.task_name, kind(difference)))
         .collect();
     let list = named.join(", ");
     match member.differences.len().saturating_sub(NAMED) {
+        0 if list.is_empty() => other_keys(member, configuration),
         0 => list,
         more => format!("{list} and {more} more"),
     }
+}
+
+/// The keys of the top level in which a registered member differs from the configuration in force.
+fn other_keys(member: &MemberConfiguration, configuration: &GetConfigurationResponse) -> String {
+    let in_force = configuration.in_force.as_ref();
+    let Some(in_force) = in_force.filter(|_| member.digest.is_some()) else {
+        return String::new();
+    };
+    let keys = [
+        ("fleet_max_shrink", &in_force.fleet_max_shrink),
+        ("approval", &in_force.approvals),
+    ];
+    let own = |key| member.settings.get(key).map_or("", String::as_str);
+    let differ = keys.into_iter().filter(|(key, text)| own(*key) != *text);
+    differ
+        .map(|(key, _text)| key)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn kind(difference: &TaskDifference) -> &'static str {
@@ -126,6 +136,7 @@ pub(crate) fn document(configuration: &GetConfigurationResponse) -> Value {
             "decided_at": time(in_force.decided_at.as_ref()),
             "tasks": in_force.task_names,
             "fleet_max_shrink": Some(&in_force.fleet_max_shrink).filter(|text| !text.is_empty()),
+            "approvals": Some(&in_force.approvals).filter(|text| !text.is_empty()),
         })
     });
     json!({"in_force": in_force, "members": members.collect::<Vec<_>>()})

@@ -41,7 +41,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Stream, Ui};
-use crate::arguments::{Audit, Import, RunsCommand, SchedulerCommand, Status, TaskCommand};
+use crate::arguments::{
+    ApprovalsCommand, Audit, Import, RunsCommand, SchedulerCommand, Status, TaskCommand,
+};
 use crate::exit_code::EXIT_INTERRUPTED;
 
 /// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
@@ -70,6 +72,37 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
                 runs::logs::of_run(&mut session, &query, follow, &id).await
             }
             RunsCommand::Cancel(options) => runs::cancel::run(&mut session, &options).await,
+        },
+    )
+    .await
+}
+
+/// Runs `cts approvals` and returns the exit code. Prints everything itself.
+pub(crate) async fn approvals(command: ApprovalsCommand, process_env: &ProcessEnv) -> u8 {
+    converse(
+        process_env,
+        Style::Ours,
+        async |mut session| match command {
+            ApprovalsCommand::List { query, patterns } => {
+                runs::approvals::list(&mut session, &query, &patterns).await
+            }
+            ApprovalsCommand::Show { query, id } => {
+                runs::approvals::show(&mut session, &query, &id).await
+            }
+            ApprovalsCommand::Approve(options) => {
+                runs::approvals::approve(&mut session, options).await
+            }
+            ApprovalsCommand::Reject {
+                query,
+                effect,
+                comment,
+                id,
+            } => {
+                runs::approvals::decide(&mut session, &query, &id, (&effect, true), &comment).await
+            }
+            ApprovalsCommand::Reopen { query, name } => {
+                runs::approvals::reopen(&mut session, &query, &name).await
+            }
         },
     )
     .await

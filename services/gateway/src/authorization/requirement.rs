@@ -8,8 +8,10 @@ use crate::problem::Problem;
 /// exist.
 pub(super) fn check(endpoint: Endpoint<'_>, visitor: &Visitor) -> Result<(), Problem> {
     let needed = endpoint.role;
-    if endpoint.tasks != Tasks::Open && visitor.role() < Some(needed) {
-        let reason = match visitor.role() {
+    let role = visitor.role();
+    let suffices = role.is_some_and(|role| role.includes(needed));
+    if endpoint.tasks != Tasks::Open && !suffices {
+        let reason = match role {
             Some(role) => format!("the role {role} does not suffice: {needed} is needed"),
             None => format!("the credential gives no role: {needed} is needed"),
         };

@@ -14,7 +14,7 @@ use cts_proto::access::v1::ListAuditRecordsResponse;
 use cts_proto::cluster::v1::{Brake, GetConfigurationResponse, GetOverviewResponse};
 use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
-use cts_proto::run::v1::{FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
+use cts_proto::run::v1::{Approval, FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
 use cts_proto::task::v1::{
     Explanation, Hold, KnownTerraformState, NamedState, TaskState, TaskStatus,
 };
@@ -79,6 +79,14 @@ fn released_brake(released: Option<Brake>) -> String {
     text(&ReleasedBrakeAnswer {
         request_id: id(),
         released,
+    })
+}
+
+fn approvals(approvals: Vec<Approval>) -> String {
+    text(&ApprovalsAnswer {
+        request_id: id(),
+        approvals,
+        set: "77c2".to_owned(),
     })
 }
 
@@ -193,6 +201,19 @@ fn examples() -> Vec<Example> {
             "no released brake",
             "ReleasedBrakeAnswer",
             released_brake(None),
+        ),
+        (
+            "approvals",
+            "ApprovalsAnswer",
+            approvals(filled::approvals()),
+        ),
+        (
+            "empty approvals",
+            "ApprovalsAnswer",
+            approvals(vec![Approval {
+                asked_at: Some(filled::at(0, 0)),
+                ..Approval::default()
+            }]),
         ),
         ("state", "StateAnswer", state(filled::state())),
         ("empty state", "StateAnswer", state(nothing_known)),

@@ -21,6 +21,8 @@ pub(crate) enum Change {
     PlanDestruction,
     /// Ours.
     DecideState,
+    /// Ours.
+    Decide,
 }
 
 impl Problem {
@@ -81,9 +83,14 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
         | (Change::PlanDestruction, Reason::Deleting | Reason::Busy)
         | (Change::Release, Reason::LostMore) => answer(StatusCode::CONFLICT),
         (Change::PlanDestruction, Reason::RunFailed) => answer(StatusCode::UNPROCESSABLE_ENTITY),
-        (Change::Delete | Change::Release | Change::PlanDestruction | Change::DecideState, _) => {
-            answer(StatusCode::INTERNAL_SERVER_ERROR)
-        }
+        (
+            Change::Delete
+            | Change::Release
+            | Change::PlanDestruction
+            | Change::DecideState
+            | Change::Decide,
+            _,
+        ) => answer(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 

@@ -35,6 +35,19 @@ impl From<&CallError> for Problem {
                     "the run with id '{run}' has no plan as data: its plan changes nothing, is not made yet or is no longer kept, the run makes no plan of its own (an apply without `plan = \"saved\"`, a check, a destruction), the plan could not be reported, or its worker or its driver makes none"
                 ),
             ),
+            CallError::NoApproval(run) => unknown(
+                ErrorCode::ApprovalUnknown,
+                format!(
+                    "the run with id '{run}' has no effect that needs consent, or the effect is no longer known"
+                ),
+            ),
+            CallError::NothingRejected(task) => unknown(
+                ErrorCode::ApprovalUnknown,
+                format!("there is no task with name '{task}' with a rejected effect"),
+            ),
+            CallError::ApprovalChanged(why) => {
+                Self::new(ErrorCode::ApprovalChanged, StatusCode::CONFLICT, why)
+            }
             CallError::TooOld(part) => Self::new(
                 ErrorCode::SchedulerOutdated,
                 StatusCode::NOT_IMPLEMENTED,

@@ -90,6 +90,13 @@ pub(crate) fn events(query: Option<&str>) -> Result<String, ParameterError> {
     task(&pairs(query.unwrap_or_default()))
 }
 
+/// The query of the list of effects: patterns of tasks.
+pub(crate) fn tasks(query: Option<&str>) -> Vec<String> {
+    let pairs = pairs(query.unwrap_or_default()).into_iter();
+    let tasks = pairs.filter(|(name, _)| name == "task");
+    tasks.map(|(_, pattern)| pattern).collect()
+}
+
 pub(crate) fn log(query: Option<&str>) -> Result<LogQuery, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
     let follow = choice(
@@ -290,6 +297,15 @@ mod tests {
         ] {
             assert!(run_includes(Some(query)).is_err(), "{query}");
         }
+    }
+
+    #[test]
+    fn effects_are_asked_for_by_patterns() {
+        assert_eq!(tasks(None), [""; 0]);
+        assert_eq!(
+            tasks(Some("task=edge-*&other=1&task=%7Ba,b%7D")),
+            ["edge-*", "{a,b}"]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use cts_core::go::InvalidDuration;
 use cts_core::runs::SKIPPED_INSPECTION;
 use cts_core::state::StateDecision;
 use cts_proto::json::KnownState;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::api_request::ApiRequest;
 use crate::body::BodyError;
@@ -33,6 +33,9 @@ use crate::transport::etag;
 /// The plan of the destruction of a task that has nothing to be destroyed.
 const NOTHING_APPLIED: &str =
     "Nothing was ever applied for the task, so there is nothing to be destroyed.\n";
+
+/// Names the run that waits for consent.
+const WAITING: HeaderName = HeaderName::from_static("cts-waiting");
 
 /// A body, or what came instead.
 pub(crate) type Received = Result<Vec<u8>, BodyError>;
@@ -124,7 +127,8 @@ pub(crate) async fn create(
         task: TaskObject::from(&changed.task.declared),
     };
     let answer = json::answer(StatusCode::CREATED, &answer);
-    Ok(etag::with_revision(answer, changed.task.revision))
+    let answer = etag::with_revision(answer, changed.task.revision);
+    Ok(with_waiting(answer, &changed.waiting))
 }
 
 /// Replaces the task `name`, or inspects the result of its replacement.
@@ -146,7 +150,18 @@ pub(crate) async fn replace(
         held: changed.held,
     };
     let answer = json::answer(StatusCode::OK, &answer);
-    Ok(etag::with_revision(answer, changed.task.revision))
+    let answer = etag::with_revision(answer, changed.task.revision);
+    Ok(with_waiting(answer, &changed.waiting))
+}
+
+/// The answer with the id of the run that waits for consent, if one does (docs/rest.md#consent).
+fn with_waiting(mut answer: Response, run: &str) -> Response {
+    if let Ok(run) = HeaderValue::from_str(run)
+        && !run.is_empty()
+    {
+        answer.headers_mut().insert(WAITING, run);
+    }
+    answer
 }
 
 /// Deletes the task `name` as soon as it does not run.
@@ -271,7 +286,7 @@ pub(crate) async fn update(
             return Ok(problem.answer(Family::New(id)));
         }
     };
-    Ok(match mode {
+    let answer = match mode {
         RunMode::Later | RunMode::Now => json::answer(StatusCode::OK, &EmptyAnswer {}),
         RunMode::Inspect => json::answer(
             StatusCode::OK,
@@ -279,7 +294,8 @@ pub(crate) async fn update(
                 inspect: TaskPlanObject::of_update(updated.plan.as_ref()),
             },
         ),
-    })
+    };
+    Ok(with_waiting(answer, &updated.waiting_run_id))
 }
 
 fn log_update(name: &str, enabled: bool, mode: RunMode, id: RequestId) {

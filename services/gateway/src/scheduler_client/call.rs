@@ -30,6 +30,15 @@ pub(crate) enum CallError {
     /// The scheduler has no plan of that run.
     #[error("there is no plan of that run")]
     NoPlan(String),
+    /// The scheduler has no effect of that run that needs consent.
+    #[error("there is no effect of that run that needs consent")]
+    NoApproval(String),
+    /// The scheduler has no rejected effect of that task.
+    #[error("there is no rejected effect of that task")]
+    NothingRejected(String),
+    /// The effects are not the named ones, or are decided already; the text is an answer to clients.
+    #[error("the scheduler refuses a decision: {0}")]
+    ApprovalChanged(String),
     /// The scheduler is of a version without this part of the API.
     #[error("the scheduler does not have {0}")]
     TooOld(&'static str),
@@ -81,6 +90,9 @@ impl CallError {
             Self::NoSuchTask(_)
             | Self::NoSuchRun(_)
             | Self::NoPlan(_)
+            | Self::NoApproval(_)
+            | Self::NothingRejected(_)
+            | Self::ApprovalChanged(_)
             | Self::TooOld(_)
             | Self::NoSuchWorker(_)
             | Self::NoSuchPage

@@ -101,6 +101,8 @@ pub(crate) struct Changed {
     pub(crate) plan: Option<cts_proto::run::v1::Planned>,
     /// Why its run does not follow yet.
     pub(crate) held: Option<String>,
+    /// Id of its run that waits for consent; empty if none does.
+    pub(crate) waiting: String,
 }
 
 impl TaskChangeClient {
@@ -118,7 +120,11 @@ impl TaskChangeClient {
             run_mode: run_mode(mode).into(),
         };
         let answer = change(call!(self.client.create_task(request) for by)).await?;
-        changed(answer.task, answer.plan, "CreateTaskResponse.task")
+        let changed = changed(answer.task, answer.plan, "CreateTaskResponse.task")?;
+        Ok(Changed {
+            waiting: answer.waiting_run_id,
+            ..changed
+        })
     }
 
     /// Switches the task `name` on or off.
@@ -154,7 +160,11 @@ impl TaskChangeClient {
         let answer = change(call!(self.client.replace_task(request) for by)).await?;
         let held = Some(answer.held).filter(|held| !held.is_empty());
         let changed = changed(answer.task, None, "ReplaceTaskResponse.task")?;
-        Ok(Changed { held, ..changed })
+        Ok(Changed {
+            held,
+            waiting: answer.waiting_run_id,
+            ..changed
+        })
     }
 
     /// Releases the task `name`, which its shrink limit blocks, if the losses do not exceed those that were `seen`, and
@@ -261,6 +271,7 @@ fn changed(
         task,
         plan,
         held: None,
+        waiting: String::new(),
     })
 }
 
@@ -273,7 +284,7 @@ const fn run_mode(mode: RunMode) -> proto::RunMode {
 }
 
 /// Makes a call that must not be made twice; again only if the first has not left this process.
-async fn change<T, Calling>(mut call: impl FnMut() -> Calling) -> Result<T, ChangeError>
+pub(super) async fn change<T, Calling>(mut call: impl FnMut() -> Calling) -> Result<T, ChangeError>
 where
     Calling: Future<Output = Result<Response<T>, Status>>,
 {

@@ -6,6 +6,7 @@ mod refused;
 
 use std::sync::Arc;
 
+use cts_core::callers::Role;
 use cts_proto::access::v1::Token;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -18,6 +19,10 @@ use crate::tasks::three_tasks;
 
 const READ: &str = "cts_read";
 const OPERATE: &str = "cts_operate";
+const APPROVE: &str = "cts_approve";
+const OPERATE_AND_APPROVE: &str = "cts_operate_and_approve";
+/// Its role has a name that only a later version knows.
+const LATER: &str = "cts_later";
 const ADMIN: &str = "cts_admin";
 const EXPIRED: &str = "cts_expired";
 /// An admin of the tasks `dns` and `fw-*`.
@@ -27,10 +32,13 @@ const UNAUTHENTICATED: &str = "this request needs a valid token or client certif
 const FORBIDDEN: &str =
     "the credential does not allow this request: its role or its tasks do not include it";
 
-fn tokens() -> [Token; 5] {
+fn tokens() -> [Token; 8] {
     [
         token(READ, "read"),
         token(OPERATE, "operate"),
+        token(APPROVE, "approve"),
+        token(OPERATE_AND_APPROVE, "operate,approve"),
+        token(LATER, "operate,paint"),
         token(ADMIN, "admin"),
         expired(token(EXPIRED, "admin")),
         limited(token(LIMITED, "admin"), &["dns", "fw-*"]),
@@ -89,25 +97,17 @@ async fn ask_from(
         .await
 }
 
-/// The least role of an operation, and whether a token for the task `dns` suffices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Least {
-    Nothing,
-    Read,
-    Operate,
-    Admin,
-}
-
-/// A row for each operation of the document.
-fn row(operation: &str) -> (Least, bool) {
-    use Least::{Admin, Nothing, Operate, Read};
-    match operation {
-        "getHealth" => (Nothing, true),
+/// A row for each operation of the document: its role, and whether a token for the task `dns` suffices.
+fn row(operation: &str) -> (Option<Role>, bool) {
+    use Role::{Admin, Approve, Operate, Read};
+    let (role, for_some) = match operation {
+        "getHealth" => return (None, true),
         "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
         | "getTasks" | "getCurrentStates" | "getTask" | "explainTask" | "getTerraformState"
-        | "getRuns" | "getRun" | "getRunLog" | "getRunPlan" | "followRuns" | "getDocument"
-        | "getDocumentAsYaml" => (Read, true),
+        | "getRuns" | "getRun" | "getRunLog" | "getRunPlan" | "getApprovals" | "getApproval"
+        | "followRuns" | "getDocument" | "getDocumentAsYaml" => (Read, true),
         "getConfiguration" | "getQueue" | "getOverview" | "getBrake" => (Read, false),
+        "approveRun" | "rejectRun" | "approveSet" | "reopenApprovals" => (Approve, true),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),
         "drainWorker" | "releaseBrake" => (Operate, false),
         "createTask"
@@ -117,7 +117,8 @@ fn row(operation: &str) -> (Least, bool) {
         | "decideTerraformState" => (Admin, true),
         "getAuditRecords" => (Admin, false),
         other => panic!("the operation {other} has no row"),
-    }
+    };
+    (Some(role), for_some)
 }
 
 /// Method, path and id of each operation, about the task `dns` and its run.
@@ -144,7 +145,12 @@ async fn outcome(
 ) -> (u16, String) {
     let path = match path {
         // The answer would not end.
-        "/v1/events" if matches!(token, Some(READ | OPERATE | ADMIN | LIMITED)) => {
+        "/v1/events"
+            if matches!(
+                token,
+                Some(READ | APPROVE | OPERATE | OPERATE_AND_APPROVE | ADMIN | LIMITED)
+            ) =>
+        {
             "/v1/events?task="
         }
         path => path,
@@ -173,15 +179,19 @@ async fn every_operation_needs_its_role() {
             (Some(""), None),
             (Some("eyJhbGciOiJub25lIn0.e30."), None),
             (Some(EXPIRED), None),
-            (Some(READ), Some(Least::Read)),
-            (Some(OPERATE), Some(Least::Operate)),
-            (Some(ADMIN), Some(Least::Admin)),
-            (Some(LIMITED), for_some.then_some(Least::Admin)),
+            (Some(LATER), None),
+            (Some(READ), Some(Role::Read)),
+            (Some(APPROVE), Some(Role::Approve)),
+            (Some(OPERATE), Some(Role::Operate)),
+            (Some(OPERATE_AND_APPROVE), Some(Role::OperateApprove)),
+            (Some(ADMIN), Some(Role::Admin)),
+            (Some(LIMITED), for_some.then_some(Role::Admin)),
         ] {
             let (status, message) = outcome(&stage, &client, &method, &path, token).await;
             let what = format!("{operation} with {token:?}: {status} {message}");
             let is_known = role.is_some() || token == Some(LIMITED);
-            if least == Least::Nothing || role >= Some(least) {
+            let suffices = |least| role.is_some_and(|role: Role| role.includes(least));
+            if least.is_none_or(suffices) {
                 assert!(!matches!(status, 401 | 403), "{what}");
             } else if is_known {
                 assert_eq!((status, message.as_str()), (403, FORBIDDEN), "{what}");

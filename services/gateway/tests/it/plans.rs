@@ -1,5 +1,7 @@
 //! Plans of runs as data, and a service of plans that serves the calls of a gateway.
 
+pub(crate) mod approvals;
+
 use cts_proto::run::v1::plan_service_server::PlanService;
 use cts_proto::run::v1::planned_value::Value as Shown;
 use cts_proto::run::v1::{

@@ -15,6 +15,8 @@ use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
+use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
+use cts_proto::run::v1::approval_service_server::ApprovalServiceServer;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::plan_service_server::PlanServiceServer;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -42,6 +44,7 @@ use crate::access_service::MemoryAccess;
 use crate::cluster::MemoryCluster;
 use crate::logs::MemoryLogs;
 use crate::plans::MemoryPlans;
+use crate::plans::approvals::MemoryApprovals;
 use crate::runs::MemoryRuns;
 use crate::tasks::{MemoryTasks, three_tasks};
 use crate::{conformity, log};
@@ -71,6 +74,7 @@ pub(crate) struct Scene {
     pub(crate) runs: MemoryRuns,
     pub(crate) logs: MemoryLogs,
     pub(crate) plans: MemoryPlans,
+    pub(crate) approvals: MemoryApprovals,
     pub(crate) access: MemoryAccess,
     /// Whether each request needs a credential.
     pub(crate) require_auth: bool,
@@ -139,6 +143,14 @@ impl Stage {
             endpoints
         } else {
             endpoints.with(PlanServiceServer::new(scene.plans.clone()))
+        };
+        let endpoints = if scene.approvals.unserved {
+            endpoints
+        } else {
+            endpoints.with(ApprovalServiceServer::with_interceptor(
+                scene.approvals.clone(),
+                scene.access.noting_callers(),
+            ))
         };
         let mut services = JoinSet::new();
         let serving = async move {
@@ -223,6 +235,7 @@ impl Stage {
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
             plans: PlanServiceClient::new(channel.clone()),
+            approvals: ApprovalServiceClient::new(channel.clone()),
             access: AccessServiceClient::new(channel.clone()),
             schedulers: Peers::fixed(channel),
             signals: Signals::off(),

@@ -12,6 +12,7 @@ use cts_proto::task::v1::{
 };
 use tonic::{Code, Status};
 
+use crate::runs::RUN;
 use crate::tasks::{MemoryTasks, RequestedChange};
 
 /// The revision of every task.
@@ -61,6 +62,14 @@ fn plan(mode: RunMode, runs: bool) -> Option<Planned> {
     })
 }
 
+/// The run that waits for consent, for the task `edge-lb` and for tasks that are described so.
+fn waiting(text: &str) -> String {
+    if ["edge-lb", "waits for consent"].contains(&text) {
+        return RUN.to_owned();
+    }
+    String::new()
+}
+
 impl MemoryTasks {
     fn record(&self, asked: RequestedChange) {
         self.changes.lock().unwrap().push(asked);
@@ -88,6 +97,7 @@ impl MemoryTasks {
         }
         Ok(CreateTaskResponse {
             plan: plan(request.run_mode(), task.enabled),
+            waiting_run_id: waiting(&task.description),
             task: Some(Task {
                 revision: 1,
                 ..task
@@ -104,6 +114,11 @@ impl MemoryTasks {
         Ok(UpdateTaskResponse {
             task: Some(self.find(&request.name)?),
             plan: plan(request.run_mode(), request.enabled == Some(true)),
+            waiting_run_id: if request.run_mode() == RunMode::Now {
+                waiting(&request.name)
+            } else {
+                String::new()
+            },
         })
     }
 
@@ -120,6 +135,7 @@ impl MemoryTasks {
         }
         let task = request.task.unwrap();
         Ok(ReplaceTaskResponse {
+            waiting_run_id: waiting(&task.description),
             task: Some(Task {
                 revision: REVISION + 1,
                 ..task

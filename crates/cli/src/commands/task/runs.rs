@@ -1,5 +1,6 @@
 //! `cts runs`: the runs of all tasks, and the details of one run.
 
+pub(super) mod approvals;
 mod attempts;
 pub(super) mod cancel;
 mod failure;

@@ -11,11 +11,11 @@ use cts_proto::json::Word;
 use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{
-    AttemptEnding, AttemptRecord, Diagnostic, DiagnosticSeverity, FollowRunsResponse,
-    GetQueueResponse, KnownState, ListRunsResponse, PhaseTimes, Planned, RemoteConfiguration,
-    RemoteRun, RemoteWorkspace, ResourceAction, ResourceChange, ResourceCounts, Run, RunDetails,
-    RunKind, RunOutput, RunPhase, RunStatus, StateAt, StateConflict, StateKeep, TerraformState,
-    WaitingRuns,
+    Approval, ApprovalState, AttemptEnding, AttemptRecord, Diagnostic, DiagnosticSeverity,
+    FollowRunsResponse, GetQueueResponse, KnownState, ListRunsResponse, PhaseTimes, PlanCounts,
+    Planned, RemoteConfiguration, RemoteRun, RemoteWorkspace, ResourceAction, ResourceChange,
+    ResourceCounts, Run, RunDetails, RunKind, RunOutput, RunPhase, RunStatus, StateAt,
+    StateConflict, StateKeep, TerraformState, WaitingRuns,
 };
 use cts_proto::task::v1::{
     CurrentStateName, Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss,
@@ -45,6 +45,28 @@ pub(super) const fn at(seconds: i64, nanos: i32) -> Timestamp {
 
 pub(super) const fn time(seconds: i64, nanos: i32) -> Duration {
     Duration { seconds, nanos }
+}
+
+/// An effect in each of its states.
+pub(super) fn approvals() -> Vec<Approval> {
+    let approval = |state| Approval {
+        run_id: RUN.into(),
+        task_name: "edge-lb".into(),
+        effect: "0af1".into(),
+        state,
+        counts: Some(PlanCounts {
+            deleted: 2,
+            ..PlanCounts::default()
+        }),
+        unclear: vec!["the plan is not complete".into()],
+        asked_at: Some(at(0, 0)),
+        gone_at: Some(at(1, 0)),
+        decided_by: "token \"ci\"".into(),
+        decided_at: Some(at(2, 0)),
+        comment: "on call".into(),
+        expires_at: Some(at(3, 0)),
+    };
+    every::<ApprovalState>().map(approval).collect()
 }
 
 const fn counts() -> ResourceCounts {
@@ -88,6 +110,7 @@ pub(super) fn configuration() -> GetConfigurationResponse {
             decided_at: Some(at(0, 0)),
             task_names: vec!["edge".into(), "web".into()],
             fleet_max_shrink: "20% within 600 s, at least 20".into(),
+            approvals: "destroy, consents expire after 86400 s".into(),
         }),
         members: vec![MemberConfiguration {
             id: "cts-b".into(),

@@ -51,6 +51,12 @@ fn number(route: &Route) -> Option<u8> {
         Route::Brake => 29,
         Route::ReleaseBrake => 30,
         Route::RunPlan(_) => 31,
+        Route::Approvals => 32,
+        Route::Approval(_) => 33,
+        Route::Approve(_) => 34,
+        Route::Reject(_) => 35,
+        Route::ApproveSet => 36,
+        Route::ReopenApprovals => 37,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -70,7 +76,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..32).collect());
+    assert_eq!(routes, (0..38).collect());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cts_proto::run::v1::FollowRunsResponse;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
-use super::{ADMIN, LIMITED, OPERATE, READ, ask, ask_with, scene, stage};
+use super::{ADMIN, APPROVE, LIMITED, OPERATE, READ, ask, ask_with, scene, stage};
 use crate::cluster::MemoryCluster;
 use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
 use crate::stage::{Scene, read_until};
@@ -109,6 +109,45 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
     let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
     assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
     assert_eq!(visible(), [Vec::<String>::new()]);
+}
+
+#[tokio::test]
+async fn effects_of_other_tasks_do_not_exist_for_a_limited_token() {
+    const MISSING: &str = "0197a000-0000-7000-8000-000000000009";
+    let stage = stage(scene()).await;
+    let ask = async |method: &str, path: &str, token, body: &str| {
+        let answer = ask_with(&stage, method, path, Some(token), body).await;
+        (answer.status, answer.body)
+    };
+    let (status, list) = ask("GET", "/v1/approvals", LIMITED, "").await;
+    assert_eq!(status, 200, "{list}");
+    assert!(list.contains("dns") && !list.contains("edge-lb"), "{list}");
+    assert!(list.contains(r#""set":"0af1""#), "{list}");
+    for (method, end) in [("GET", ""), ("POST", "/reject"), ("POST", "/approve")] {
+        let decide = async |run: &str| {
+            let path = format!("/v1/approvals/{run}{end}");
+            let (status, body) = ask(method, &path, LIMITED, r#"{"effect": "77c2"}"#).await;
+            (status, body.replace(run, "RUN"))
+        };
+        let other = decide(OTHER_RUN).await;
+        assert_eq!(other.0, 404, "{other:?}");
+        assert_eq!(other, decide(MISSING).await);
+    }
+    let reopened = ask(
+        "POST",
+        "/v1/approvals/reopen",
+        LIMITED,
+        r#"{"task": "edge-lb"}"#,
+    )
+    .await;
+    assert_eq!(reopened.0, 403, "{reopened:?}");
+    let set = r#"{"tasks": ["*"], "set": "0af1"}"#;
+    let (status, approved) = ask("POST", "/v1/approvals/approve", LIMITED, set).await;
+    assert_eq!(status, 200, "{approved}");
+    assert!(!approved.contains("edge-lb"), "{approved}");
+    let path = format!("/v1/approvals/{OTHER_RUN}/approve");
+    let (status, approved) = ask("POST", &path, APPROVE, r#"{"effect": "77c2"}"#).await;
+    assert_eq!(status, 200, "{approved}");
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ pub(crate) async fn run(
 }
 
 /// The plan for people: numbers, changes in the order of their harm, and the effect.
-fn text(plan: &PlanData) -> String {
+pub(super) fn text(plan: &PlanData) -> String {
     let mut values = Values::default();
     let mut lines = vec![numbers(&plan.counts.unwrap_or_default())];
     lines.extend(match plan.extent() {
