@@ -19,4 +19,5 @@ mod restored;
 mod scrape;
 mod separate_services;
 mod token_files;
+mod unapproved_pass;
 mod waiting;

@@ -5,6 +5,7 @@ mod broken_modules;
 mod buffering;
 mod cancels;
 mod change;
+mod consent;
 mod consul_outage;
 mod crash;
 pub(crate) mod destructions;

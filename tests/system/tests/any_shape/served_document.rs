@@ -35,6 +35,8 @@ async fn served_document_equals_the_repository_and_its_paths_exist() {
     operations.sort();
     let expected = [
         "DELETE /v1/tasks/{name}",
+        "GET /v1/approvals",
+        "GET /v1/approvals/{id}",
         "GET /v1/audit",
         "GET /v1/brake",
         "GET /v1/cluster/configuration",
@@ -58,6 +60,10 @@ async fn served_document_equals_the_repository_and_its_paths_exist() {
         "GET /v1/tasks/{name}/explain",
         "GET /v1/tasks/{name}/state",
         "PATCH /v1/tasks/{name}",
+        "POST /v1/approvals/approve",
+        "POST /v1/approvals/reopen",
+        "POST /v1/approvals/{id}/approve",
+        "POST /v1/approvals/{id}/reject",
         "POST /v1/brake",
         "POST /v1/runs/{id}/cancel",
         "POST /v1/tasks",

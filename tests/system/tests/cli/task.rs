@@ -1,5 +1,6 @@
 //! `cts task` against a server that answers as docs/rest.md says, and against a real cts.
 
+mod approvals;
 mod arguments;
 mod broken_log;
 pub(crate) mod call;

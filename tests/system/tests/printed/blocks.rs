@@ -87,6 +87,12 @@ pub(super) const RUN: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "docs/cli.md",
+        "`cts approvals`",
+        "printed/jobs.rs",
+        "looks_at_a_running_cts_go_as_printed",
+    ),
+    (
+        "docs/cli.md",
         "`cts doctor`",
         "printed/jobs.rs",
         "looks_at_a_running_cts_go_as_printed",

@@ -198,10 +198,11 @@ async fn common_jobs_are_done_as_printed() {
 }
 
 /// Sections whose commands only look, and those that run a task.
-const LOOKS: [(&str, &str); 7] = [
+const LOOKS: [(&str, &str); 8] = [
     ("docs/cli.md", "Examples"),
     ("docs/cli.md", "`cts status`"),
     ("docs/cli.md", "`cts config diff`"),
+    ("docs/cli.md", "`cts approvals`"),
     ("docs/cli.md", "`cts doctor`"),
     ("docs/production.md", "For production"),
     ("docs/runbook.md", "Cts no leader"),
@@ -233,8 +234,8 @@ async fn looks_at_a_running_cts_go_as_printed() {
                 let well = match (words.next(), words.next()) {
                     (Some("config"), _) => 0..=2,
                     (Some("doctor"), _) => 0..=4,
-                    // The applies of this task have no plan as data.
-                    (Some("runs"), Some("plan")) => 11..=11,
+                    // The applies of this task have no plan as data, and nothing waits for consent.
+                    (Some("runs"), Some("plan")) | (Some("approvals"), Some("approve")) => 11..=11,
                     _ => 0..=0,
                 };
                 assert!(well.contains(&said.code), "{command}: {said:?}");

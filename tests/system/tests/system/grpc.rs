@@ -23,6 +23,7 @@ pub(crate) const OF_SCHEDULER: &[&str] = &[
     "cts.bundle.v1.BundleService",
     "cts.cluster.v1.ClusterService",
     "cts.log.v1.LogService",
+    "cts.run.v1.ApprovalService",
     "cts.run.v1.PlanService",
     "cts.run.v1.RunService",
     "cts.task.v1.TaskService",

@@ -145,16 +145,24 @@ async fn another_file_takes_effect_without_a_start() {
 }
 
 #[tokio::test]
-async fn the_brake_of_the_fleet_is_compared_and_applied() {
+async fn settings_that_take_effect_with_tasks_are_compared_and_applied() {
     let tasks = block("kept", "enabled = false");
     let scene = Scene::with(&tasks).await;
     equal(&scene).await;
-    scene.configure(&(tasks + "fleet_max_shrink {\n  share = \"30%\"\n}\n"));
+    let approval = "approval = \"destroy\"\napproval_expires = \"2h\"\n";
+    let rule = "destroy, consents expire after 7200 s";
+    let usual = "never, consents expire after 86400 s";
+    let rules_line = format!("~ approval: {usual} -> {rule}\n");
+    scene.configure(&(tasks.clone() + approval));
+    let verdict = "The stored tasks are as configured, the default rule of approval is not.\n";
+    let shown = call(&scene, &executable("cts"), &words("diff", &[])).await;
+    shown.failed(2, &[&rules_line, verdict]);
+    scene.configure(&(tasks + approval + "fleet_max_shrink {\n  share = \"30%\"\n}\n"));
     let brake = "30% within 600 s, at least 20";
     let line = format!("~ fleet_max_shrink: off -> {brake}\n");
-    let verdict = "The stored tasks are as configured, the brake of the fleet is not.\n";
+    let verdict = "The stored tasks are as configured, the brake of the fleet and the default rule of approval are not.\n";
     let shown = call(&scene, &executable("cts"), &words("diff", &[])).await;
-    shown.failed(2, &[&line, verdict]);
+    shown.failed(2, &[&line, &rules_line, verdict]);
     let json = words("diff", &["-o", "json"]);
     let shown = call(&scene, &executable("cts"), &json).await;
     let found: Value = serde_json::from_str(&shown.text).unwrap();
@@ -164,8 +172,12 @@ async fn the_brake_of_the_fleet_is_compared_and_applied() {
     );
     let difference = json!({"in_force": null, "configured": brake});
     assert_eq!(found["fleet_max_shrink"], difference);
+    let difference = json!({"in_force": usual, "configured": rule});
+    assert_eq!(found["approval"], difference);
 
-    apply(&scene, &["-auto-approve"]).await.well(&[&line]);
+    apply(&scene, &["-auto-approve"])
+        .await
+        .well(&[&line, &rules_line]);
     equal(&scene).await;
     apply(&scene, &[])
         .await
@@ -174,19 +186,25 @@ async fn the_brake_of_the_fleet_is_compared_and_applied() {
     let found = configuration(&scene).await;
     assert_eq!(found["in_force"]["number"], 2);
     assert_eq!(member(&found)["in_force"], false, "{found}");
-    let said = "the brake of the fleet of a member is not in force";
-    eventually(DEADLINE, async || {
-        let output = scene.instance.output();
-        met(output.contains(said), said)
-    })
-    .await;
+    for said in [
+        "the brake of the fleet of a member is not in force",
+        "the default rule of approval of a member is not in force",
+    ] {
+        eventually(DEADLINE, async || {
+            let output = scene.instance.output();
+            met(output.contains(said), said)
+        })
+        .await;
+    }
 
     // A start with the same block changes nothing.
     let scene = scene.restart().await;
     let found = configuration(&scene).await;
     assert_eq!(found["in_force"]["number"], 2);
     assert_eq!(member(&found)["in_force"], true, "{found}");
+    assert_eq!(found["in_force"]["approvals"], rule);
     assert_eq!(member(&found)["settings"]["fleet_max_shrink"], brake);
+    assert_eq!(member(&found)["settings"]["approval"], rule);
     scene.instance.stop().await;
 }
 
