@@ -11,7 +11,7 @@ pub const GONE_FOR: Duration = Duration::from_mins(2);
 /// Shortest time between two plans of a task whose effect waits for a decision.
 pub const PLANS_EVERY: Duration = Duration::from_mins(1);
 
-/// What the rules know about a plan.
+/// Facts about a plan that the rules look at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlanFacts {
     /// Fingerprint of all that would be done; `None` if the plan changes nothing, or was not read to its end.
@@ -35,7 +35,7 @@ impl PlanFacts {
     }
 }
 
-/// What is known about the consent of an effect.
+/// Consent to an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
     /// A person has approved the effect, for this run or for any: an apply may use the consent up.

@@ -17,7 +17,7 @@ spelled! {
         /// None.
         #[default]
         Never = "never",
-        /// Those that destroy or replace an object, remove it from the state, or ask a provider for an action.
+        /// Effects that destroy or replace an object, remove an object from the state, or ask a provider for an action.
         Destroy = "destroy",
         /// All that change something.
         Always = "always",

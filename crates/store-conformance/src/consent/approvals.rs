@@ -45,7 +45,7 @@ pub async fn a_consent_is_used_by_one_run<F: Fixture>() {
     let lease = scene.lease().await;
     assert_eq!(asks(&scene, &lease, "e1").await.permit, USED);
     scene.applied(&lease).await;
-    // What destroys again after something was made again asks again.
+    // The same destruction asks again after the object was created again.
     let lease = begin(&scene, "a", "two").await;
     assert_eq!(permit(&scene, &lease, &harmless("e2")).await.permit, FREE);
     scene.applied(&lease).await;

@@ -180,7 +180,7 @@ pub async fn defaults<F: Fixture>(scene: &Scene<F>, rule: ApprovalRule) {
         .expect("nobody else has");
 }
 
-/// A task whose effect `e1` is approved and whose run applied another one meanwhile.
+/// A task whose effect `e1` is approved, and whose run has another input since.
 pub async fn approved_and_gone<F: Fixture>() -> Scene<F> {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
     waiting(&scene, "a", "one", "e1").await;

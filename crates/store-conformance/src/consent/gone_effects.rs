@@ -125,7 +125,7 @@ pub async fn data_that_a_run_has_are_not_gone<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
     let lease = begin(&scene, "a", "one").await;
     assert_eq!(asks(&scene, &lease, "e1").await.permit, Permit::Waits);
-    // The same data while the worker still has the run.
+    // The data come again while the worker still has the run.
     assert_eq!(decide(&scene, "a", "one").await, skip(false));
     scene.interrupted(&lease).await;
     scene.advance(GONE_FOR);

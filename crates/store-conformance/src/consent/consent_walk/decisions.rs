@@ -1,4 +1,4 @@
-//! What people have decided about the effects of one task, as docs/runs.md#consent says it.
+//! A model of the decisions about the effects of one task, by docs/runs.md#consent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,7 +65,7 @@ struct Asked {
     sure: bool,
 }
 
-/// What a store has to do about an effect.
+/// Duty of a store about an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duty {
     Must,
@@ -226,7 +226,7 @@ impl Decisions {
             .for_each(|used| used.0 = retry);
     }
 
-    /// Consents that nobody has used are withdrawn. Rejections stay.
+    /// Withdraws consents that no run has used. Rejections stay.
     pub(super) fn withdraw(&mut self) {
         let stays = |asked: &Asked| asked.used.is_some() || asked.decision == Decision::Rejected;
         self.asked.retain(|_effect, asked| stays(asked));

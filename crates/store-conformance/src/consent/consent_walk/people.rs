@@ -96,7 +96,7 @@ impl<F: Fixture> Walk<F> {
         if !enables {
             self.withdraw();
         }
-        // The leader looks at an enabled task anew.
+        // The leader freezes the input of an enabled task again.
         self.newest = None;
     }
 

@@ -99,7 +99,7 @@ impl<F: Fixture> Walk<F> {
         }
     }
 
-    /// The program ends, and another one takes back all leases.
+    /// The program ends, and the next program takes back all leases.
     pub(super) async fn release_all(&mut self) {
         let released = self.scene.release_all().await;
         self.story.push(format!("release all: {released:?}"));
@@ -117,7 +117,7 @@ impl<F: Fixture> Walk<F> {
         self.scene.lead().await;
     }
 
-    /// What holds after every step.
+    /// Checks the invariants that hold after every step.
     pub(super) async fn check(&mut self) {
         let stored = self.scene.stored("a").await;
         let stored = stored.filter(|stored| stored.phase != TaskPhase::Discarded);
