@@ -9,11 +9,36 @@ use cts_store::cell::encoded;
 use cts_store::fields::Fields;
 use cts_store::{Approval, AskedPermit, LeaseError, PermitAnswer, StoreError};
 
-use crate::effects::{READ, shown};
+use crate::effects::{READ, rule_in_force, shown};
 use crate::leases::{Held, lock_task_of, lost, of_lease, wait_of};
 use crate::{Connection, plans, sql};
 
 const PERMIT: &str = "decide about an apply";
+
+/// The columns for [`Asking::read`]. A macro, so that a statement stays one constant text.
+macro_rules! asking {
+    ($task:literal, $lock:literal) => {
+        concat!(
+            "-- permit_apply; index runs_pkey
+        SELECT r.id, r.task_name, r.incarnation, r.input_hash, r.braked,
+               r.cancel_requested_at IS NOT NULL AS cancelled, t.spec,
+               coalesce(r.destroys = 'apply' AND (t.phase <> 'deleting' OR t.destroy_run IS DISTINCT FROM r.id), FALSE)
+                   AS given_up, {now} AS now,
+               ",
+            rule_in_force!(),
+            ",
+               CAST($4 AS TEXT) AS effect, a.decision, a.decided_by, a.decided_at, a.comment, a.expires_at, a.used_by,
+               a.gone_at, a.asked_at, a.used_input
+        FROM runs r ",
+            $task,
+            "
+        LEFT JOIN approvals a
+            ON a.task_name = r.task_name AND a.incarnation = r.incarnation AND a.effect = $4
+        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running' ",
+            $lock
+        )
+    };
+}
 
 /// Decides whether the worker of a lease may apply its plan, and stores the plan.
 pub async fn permit_apply(
@@ -54,37 +79,12 @@ async fn asking(
     held: Held<'_>,
     effect: Option<&str>,
 ) -> Result<Option<Asking>, StoreError> {
+    // Only the task of this run: with outdated statistics, Postgres could prefer to read all tasks in order.
     let text = c.dialect().pick(
-        concat!(
-            "-- permit_apply; index runs_pkey
-        SELECT r.id, r.task_name, r.incarnation, r.input_hash, r.awaits, r.braked,
-               r.cancel_requested_at IS NOT NULL AS cancelled, t.spec,
-               coalesce(r.destroys = 'apply' AND (t.phase <> 'deleting' OR t.destroy_run IS DISTINCT FROM r.id), FALSE)
-                   AS given_up, {now} AS now,
-               (SELECT f.approvals FROM configuration_in_force f WHERE f.approvals_number = f.number) AS defaults,
-               (SELECT d.approval FROM deleted_tasks d WHERE d.name = t.name) AS deleted_rule,
-               CAST($4 AS TEXT) AS effect, a.decision, a.decided_by, a.decided_at, a.comment, a.expires_at, a.used_by,
-               a.gone_at, a.asked_at, a.used_input
-        FROM runs r JOIN tasks t ON t.name = r.task_name ",
-            "LEFT JOIN approvals a
-            ON a.task_name = r.task_name AND a.incarnation = r.incarnation AND a.effect = $4
-        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'"
-        ),
-        concat!(
-            "-- permit_apply; index runs_pkey
-        SELECT r.id, r.task_name, r.incarnation, r.input_hash, r.awaits, r.braked,
-               r.cancel_requested_at IS NOT NULL AS cancelled, t.spec,
-               coalesce(r.destroys = 'apply' AND (t.phase <> 'deleting' OR t.destroy_run IS DISTINCT FROM r.id), FALSE)
-                   AS given_up, {now} AS now,
-               (SELECT f.approvals FROM configuration_in_force f WHERE f.approvals_number = f.number) AS defaults,
-               (SELECT d.approval FROM deleted_tasks d WHERE d.name = t.name) AS deleted_rule,
-               CAST($4 AS TEXT) AS effect, a.decision, a.decided_by, a.decided_at, a.comment, a.expires_at, a.used_by,
-               a.gone_at, a.asked_at, a.used_input
-        FROM runs r CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t ",
-            "LEFT JOIN approvals a
-            ON a.task_name = r.task_name AND a.incarnation = r.incarnation AND a.effect = $4
-        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'
-        FOR NO KEY UPDATE OF r"
+        asking!("JOIN tasks t ON t.name = r.task_name", ""),
+        asking!(
+            "CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t",
+            "FOR NO KEY UPDATE OF r"
         ),
     );
     let asking = of_lease(PERMIT, text, held).bind(effect);

@@ -12,6 +12,15 @@ pub(crate) const DECIDE: &str = "decide about an effect";
 
 pub(crate) const READ: &str = "read effects that need consent";
 
+/// Columns of the rule in force for a task `t`, beside its `spec`.
+macro_rules! rule_in_force {
+    () => {
+        "(SELECT f.approvals FROM configuration_in_force f WHERE f.approvals_number = f.number) AS defaults,
+               (SELECT d.approval FROM deleted_tasks d WHERE d.name = t.name) AS deleted_rule"
+    };
+}
+pub(crate) use rule_in_force;
+
 /// Columns for [`Approval::read`].
 macro_rules! shown {
     () => {
@@ -222,14 +231,16 @@ pub(crate) async fn end_use(c: &mut dyn Connection, runs: &[RunId]) -> Result<()
 pub(crate) async fn ask_again(c: &mut dyn Connection) -> Result<(), StoreError> {
     let waiting = sql(
         READ,
-        "-- replace_config_tasks: effects that wait; index runs_awaits
-        SELECT r.id, r.task_name, t.spec, a.summary,
-               (SELECT f.approvals FROM configuration_in_force f WHERE f.approvals_number = f.number) AS defaults,
-               (SELECT d.approval FROM deleted_tasks d WHERE d.name = t.name) AS deleted_rule
+        concat!(
+            "-- replace_config_tasks: effects that wait; index runs_awaits
+        SELECT r.id, r.task_name, t.spec, a.summary, ",
+            rule_in_force!(),
+            "
         FROM runs r
         JOIN tasks t ON t.name = r.task_name
         JOIN approvals a ON a.task_name = r.task_name AND a.incarnation = r.incarnation AND a.effect = r.awaits
-        WHERE r.awaits IS NOT NULL AND r.status = 'queued' AND a.gone_at IS NULL",
+        WHERE r.awaits IS NOT NULL AND r.status = 'queued' AND a.gone_at IS NULL"
+        ),
     );
     let runs = waiting.all(c, needs_no_consent).await?;
     let runs: Vec<RunId> = runs.into_iter().flatten().collect();
