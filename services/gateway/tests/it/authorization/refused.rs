@@ -24,9 +24,13 @@ async fn wrong_credentials_are_answered_ever_more_slowly_and_right_ones_are_not(
     assert!(eleventh >= Duration::from_millis(100), "{eleventh:?}");
     let twelfth = took(Some("cts_wrong")).await;
     assert!(twelfth >= Duration::from_millis(200), "{twelfth:?}");
+    for _ in 0..2 {
+        took(Some("cts_wrong")).await;
+    }
+    // The pause of the next wrong one is longer than what a busy machine needs for an answer.
     for token in [Some(READ), None] {
         let right = took(token).await;
-        assert!(right < Duration::from_millis(100), "{right:?}");
+        assert!(right < Duration::from_millis(1_600), "{right:?}");
     }
 }
 
