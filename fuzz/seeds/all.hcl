@@ -39,6 +39,7 @@ task {
   module_input "consul-kv" { path = "k" recurse = true datacenter = "dc1" namespace = "n" }
   buffer_period { min = "1s" }
   approval = "always"
+  approval_ignore = ["module.edge.fw_rule.r[0].tags"]
 }
 task {
   name = "b"

@@ -28,7 +28,8 @@ pub use error::{CallError, ErrorForm, ErrorResponse, SetupError};
 pub use model::{
     Approval, Approvals, AuditRecord, Brake, BufferPeriod, ClusterConfiguration, CreatedTask,
     CurrentState, Event, EventError, Explanation, Hold, InspectedTask, Inspection, KnownState,
-    Overview, Replaced, Run, RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
+    NeededConsent, Overview, Replaced, Run, RunPage, Sent, StateDecision, Task, TaskPlan,
+    TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};

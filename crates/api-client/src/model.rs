@@ -55,6 +55,9 @@ pub struct Task {
     /// Treatment of its infrastructure at a deletion, `retain` or `destroy`; absent for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_delete: Option<String>,
+    /// Which effects need the consent of a person, `destroy` or `always`; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
     /// Version of the engine that it needs, as a constraint; absent for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terraform_version: Option<String>,
@@ -152,6 +155,22 @@ pub struct Inspection {
     /// URL of a remote run.
     #[serde(default)]
     pub url: Option<String>,
+    /// Consent that the run would wait for.
+    #[serde(default)]
+    pub consent: Option<NeededConsent>,
+}
+
+/// Consent that the apply of an inspected plan would need.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NeededConsent {
+    /// The rule, and the changes.
+    pub reason: String,
+    /// Fingerprint of the effect; empty if consent cannot be given to the plan.
+    #[serde(default)]
+    pub effect: String,
+    /// Whether the caller may approve the effect when it enables the task.
+    #[serde(default)]
+    pub may_approve: bool,
 }
 
 /// A task that would be created (`run=inspect`).
@@ -181,6 +200,9 @@ pub struct TaskPlan {
     /// URL of a remote run.
     #[serde(default)]
     pub tfc_run_url: Option<String>,
+    /// Consent that the run would wait for.
+    #[serde(default)]
+    pub consent: Option<NeededConsent>,
 }
 
 /// A task that has been created.
@@ -283,13 +305,27 @@ pub(crate) struct PlanAnswer {
 }
 
 /// Effects of plans that need consent (docs/rest.md#consent).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "members have the names of the answer"
+)]
 pub struct Approvals {
     /// The effects, by the names of their tasks.
     pub approvals: Vec<Approval>,
     /// Fingerprint of those that wait; empty if none does.
     #[serde(default)]
     pub set: String,
+    /// Tasks whose effects have come since the set was shown that a caller has named: only in a
+    /// [conflict](Self::of_conflict).
+    #[serde(default)]
+    pub came: Vec<String>,
+    /// Tasks whose effects do not wait any more.
+    #[serde(default)]
+    pub went: Vec<String>,
+    /// Tasks with different effects.
+    #[serde(default)]
+    pub changed: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -20,6 +20,8 @@ pub struct RunQuery {
     pub task: Option<String>,
     /// Only runs of this status.
     pub status: Option<String>,
+    /// Only runs in this state: `waiting`.
+    pub state: Option<String>,
     /// No more than so many; else the server says.
     pub limit: Option<u32>,
 }
@@ -44,6 +46,7 @@ impl ApiClient {
         for (name, value) in [
             ("task", query.task.clone()),
             ("status", query.status.clone()),
+            ("state", query.state.clone()),
             ("limit", query.limit.map(|limit| limit.to_string())),
         ] {
             if let Some(value) = value {

@@ -239,16 +239,37 @@ impl ApiClient {
         self.patch_task(name, true, RunMode::Now).await.map(drop)
     }
 
+    /// As [`run_task`](Self::run_task); also approves this effect, which an inspection of the task has shown. A cts-only
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// See [`run_task`](Self::run_task), and [`CallError::is_conflict`] if the inspection is no longer kept.
+    pub async fn run_approved_task(&self, name: &str, effect: &str) -> Result<(), CallError> {
+        let body = json!({ "enabled": true, "approve": effect });
+        self.patch(name, &body, RunMode::Now).await.map(drop)
+    }
+
     async fn patch_task(
         &self,
         name: &str,
         enabled: bool,
         run: RunMode,
     ) -> Result<Option<Inspection>, CallError> {
-        let url = with_run(self.task_url(name)?, run);
         // Spelt as the original spells it.
-        let body = json!({ "Enabled": enabled }).to_string();
-        let answer = self.send(Method::PATCH, url, Body::Bare(body)).await?;
+        let body = json!({ "Enabled": enabled });
+        self.patch(name, &body, run).await
+    }
+
+    async fn patch(
+        &self,
+        name: &str,
+        body: &Value,
+        run: RunMode,
+    ) -> Result<Option<Inspection>, CallError> {
+        let url = with_run(self.task_url(name)?, run);
+        let body = Body::Bare(body.to_string());
+        let answer = self.send(Method::PATCH, url, body).await?;
         Ok(answer.decode::<UpdateAnswer>()?.inspect)
     }
 

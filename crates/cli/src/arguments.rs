@@ -20,14 +20,16 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 
-pub(crate) use self::approvals::{ApprovalsCommand, Approve};
+pub use self::approvals::{ApprovalsCommand, Approve, ConsentPlace, TestPlan};
 pub(crate) use self::certs::Certs;
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
 pub use self::doctor::{Doctor, ServiceRole};
 pub(crate) use self::health::Health;
-pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
-pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions, is_configuration_file};
+pub use self::options::{
+    ApiAddress, Configuration, LogLines, Output, OutputOption, QueryOptions, Schedulers,
+};
+pub(crate) use self::options::{ClientOptions, SourceOptions, is_configuration_file};
 pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, WorkersCommand};
 pub use self::services::{
     Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,

@@ -31,13 +31,14 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
 pub use self::arguments::{
-    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Doctor,
-    Gateway, LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
-    Schedulers, ServiceCommand, ServiceOptions, ServiceRole, Start, StoreCommand, StorePlace,
-    StoredConfigCommand, TableWidth, TokenCommand, Watcher, WideOption, Worker, WorkersCommand,
+    ApiAddress, Apply, ApprovalsCommand, Approve, ArchiveCommand, ClusterCommand, Configuration,
+    ConsentPlace, CreateToken, Diff, Doctor, Gateway, LogLines, Migrate, Output, OutputOption,
+    QueryOptions, Scheduler, SchedulerCommand, SchedulerPlace, Schedulers, ServiceCommand,
+    ServiceOptions, ServiceRole, Start, StoreCommand, StorePlace, StoredConfigCommand, TableWidth,
+    TestPlan, TokenCommand, Watcher, WideOption, Worker, WorkersCommand,
 };
 pub use self::commands::table::{short_id, table};
-pub use self::commands::task::confirm;
+pub use self::commands::task::{confirm, consent_text, plan_numbers, rule_in_force};
 pub use self::commands::terminal_text::on_one_line;
 pub use self::commands::time_text::local as local_time;
 pub use self::configuration::{load, read, server_rule};
@@ -67,6 +68,8 @@ pub enum Outcome {
     Scheduler(SchedulerCommand),
     /// A command that uses a store.
     Store(StoreCommand),
+    /// A command about consent that uses a store or reads a plan.
+    Approvals(ApprovalsCommand),
     /// A command that compares a configuration with a store.
     StoredConfig(StoredConfigCommand),
     /// `cts doctor`, which uses everything that services use.
@@ -143,6 +146,7 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Task(command) => wait_for(task::run(command, process_env)),
         Command::Runs(command) => wait_for(task::runs(command, process_env)),
+        Command::Approvals(command) if command.is_local() => return Outcome::Approvals(command),
         Command::Approvals(command) => wait_for(task::approvals(command, process_env)),
         Command::Status(command) => wait_for(task::status(command, process_env)),
         // `invocation` answers these.

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cts_core::{BufferSetting, OnDelete};
+use cts_core::{ApprovalRule, BufferSetting, OnDelete};
 use serde_json::{Map, Value};
 
+use crate::blocks::approvals::APPROVAL;
 use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::source::read_all;
@@ -132,6 +133,7 @@ fn warn_of_losses(written: &RawTask, sink: &Sink) {
     let webhooks = written.webhooks.first();
     let webhooks = webhooks.map(|first| ("webhooks", &first.place));
     let others = written.file_keys.written.iter();
+    let others = others.filter(|(name, _place)| *name != APPROVAL);
     for (name, place) in others.chain(directory).chain(webhooks) {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);
@@ -160,6 +162,9 @@ fn request(written: &RawTask, variables: Map<String, Value>) -> Map<String, Valu
     insert_some(&mut request, "module", module);
     let on_delete = written.on_delete.map(OnDelete::as_str);
     insert_some(&mut request, "on_delete", on_delete.as_ref());
+    let approval = written.file_keys.settings.approval;
+    let approval = approval.map(ApprovalRule::as_str);
+    insert_some(&mut request, APPROVAL, approval.as_ref());
     insert_some(&mut request, "version", written.version.as_ref());
     if let Some(providers) = &written.providers {
         let ids = providers.iter().map(|id| Value::from(id.value.to_string()));

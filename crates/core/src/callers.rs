@@ -3,11 +3,13 @@
 mod audit;
 mod caller;
 mod patterns;
+mod rights;
 mod role;
 mod roles;
 
 pub use audit::{AuditAction, AuditOutcome, AuditRecord, LONGEST_ARGUMENT};
 pub use caller::{Caller, CallerKind, LONGEST_NAME};
 pub use patterns::{InvalidPattern, TaskPatterns};
+pub use rights::{PlanValues, Rights, VALUES_HIDDEN};
 pub use role::{Role, UnknownRole};
 pub use roles::{ServerProof, ServiceRole, ServiceRoles, UnknownWord};

@@ -45,7 +45,9 @@ pub use lease::registration::{
 };
 pub use lease::worker::{WorkerProblem, WorkerRecord};
 pub use run::after_run::{TaskAfterRun, task_after_run};
-pub use run::approval::{Consent, GONE_FOR, PLANS_EVERY, Permit, PermitContext, PlanFacts, permit};
+pub use run::approval::{
+    ChangeKind, Consent, GONE_FOR, PLANS_EVERY, Permit, PermitContext, PlanFacts, permit,
+};
 pub use run::complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use run::current_state::{CurrentState, OpenRun, StateFacts, TimedState};
 pub use run::delivery::{Delivery, DeliveryAttempt};
@@ -62,7 +64,8 @@ pub use settings::configuration::{
     ConfigurationFingerprint, OtherMember, TaskDifference, TaskFingerprint, Verdict,
     complete_modules, judge,
 };
-pub use task::approval_rule::{ApprovalDefaults, ApprovalRule};
+pub use task::approval_ignore::{IgnoredAttribute, IgnoredPaths, InvalidIgnored, PathStep};
+pub use task::approval_rule::{ApprovalDefaults, ApprovalRule, FileRule, LaxerRule, RuleSource};
 pub use task::buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use task::check::{CheckOutcome, TaskCheck};
 pub use task::declaration::{Declared, DeclaredBefore, Withdrawal, read_declaration};

@@ -1,5 +1,6 @@
 //! A declared task: its definition, its checks, and the views that run it.
 
+pub(crate) mod approval_ignore;
 pub(crate) mod approval_rule;
 pub(crate) mod buffer;
 pub(crate) mod check;

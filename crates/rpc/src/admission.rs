@@ -7,7 +7,7 @@ mod lease;
 mod peer;
 mod table;
 
-pub use caller::{CALLER_METADATA, CallContext};
+pub use caller::{CALLER_METADATA, CallContext, rights};
 pub use check::AccessRules;
 pub(crate) use layer::AccessLayer;
 pub use lease::{LEASE_METADATA, lease_proof, with_lease_proof};

@@ -22,7 +22,8 @@ mod upkeep;
 pub mod walk;
 
 pub use consent::{
-    approvals, asking, consent_walk, gone_effects, rules_of_approval, withdrawn_effects,
+    approvals, asked_again, asking, consent_walk, flaps, gone_effects, pairs, rules_of_approval,
+    shown_effects, withdrawn_effects,
 };
 pub use declarations::{
     changes, checks, configurations, configured, creation, deletion, destruction, guards, settings,

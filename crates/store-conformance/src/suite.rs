@@ -201,6 +201,12 @@ macro_rules! store_suite {
                 a_requested_run_keeps_its_consent_when_its_data_come_again,
                 a_requested_run_of_a_disabled_task_waits_through_a_restart,
             }
+            asked_again {
+                an_effect_that_is_reopened_before_its_attempt_ends_is_asked_for_again,
+                an_owed_run_is_owed_until_its_apply_is_permitted,
+                the_plan_that_people_were_shown_is_known_until_its_consent_is_used,
+                a_destruction_has_a_consent_that_it_has_not_used,
+            }
             gone_effects {
                 an_effect_that_is_gone_comes_back_with_its_consent,
                 an_effect_that_is_gone_for_two_minutes_is_withdrawn,
@@ -214,6 +220,18 @@ macro_rules! store_suite {
                 the_effect_of_newer_data_is_not_gone,
                 a_rejection_of_data_that_are_gone_is_reopened_without_a_run,
             }
+            flaps {
+                a_flapping_service_is_planned_rarely_and_asked_about_twice,
+                a_service_that_flaps_with_other_data_each_time_is_asked_about_twice,
+                an_approved_effect_does_not_wait_for_the_next_plan,
+            }
+            pairs {
+                a_blocked_task_keeps_the_consent_to_the_effect_that_waits,
+                a_release_of_a_blocked_task_is_no_consent,
+                an_approved_run_that_the_brake_holds_is_applied_after_the_release,
+                a_release_of_the_brake_is_no_consent,
+                a_waiting_run_leaves_its_concurrency_group_to_other_tasks,
+            }
             withdrawn_effects {
                 a_cancelled_run_withdraws_its_effect,
                 another_declaration_and_disabling_withdraw_effects,
@@ -226,6 +244,8 @@ macro_rules! store_suite {
                 a_rejection_leaves_the_consents_to_other_effects,
                 a_cancelled_run_leaves_no_consent_after_a_restart,
                 a_run_of_another_declaration_is_unwanted_although_newer_data_wait,
+                a_decision_about_the_state_withdraws_consents_and_the_run_asks_again,
+                a_part_of_a_destruction_waits_under_its_own_effect,
             }
             rules_of_approval {
                 an_effect_that_needs_no_consent_is_applied,
@@ -234,7 +254,16 @@ macro_rules! store_suite {
                 the_rule_of_a_deleted_task_counts_for_its_successor,
                 a_creation_that_waits_makes_its_task_visible,
                 a_rule_that_is_relaxed_asks_no_longer,
+                the_api_makes_a_rule_stricter_until_a_declaration_of_the_api,
                 an_apply_that_needs_no_consent_uses_one_up,
+            }
+            shown_effects {
+                an_effect_that_an_inspection_has_shown_is_approved_with_the_task,
+                another_effect_than_the_shown_one_waits,
+                an_effect_that_no_inspection_has_shown_is_not_approved,
+                a_rejected_effect_is_not_approved_with_the_task,
+                a_shown_effect_is_approved_for_one_apply,
+                an_effect_that_waits_keeps_its_run_when_it_is_approved_with_the_task,
             }
             concurrency {
                 parallel_workers_lease_every_run_once_and_no_task_twice,

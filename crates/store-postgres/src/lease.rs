@@ -141,7 +141,8 @@ async fn try_acquire(
             SET active_run = leased.id,
                 last_applied = CASE WHEN leased.kind = 'apply' AND NOT leased.asks_permission THEN NULL
                                 ELSE t.last_applied END,
-                owes_run = CASE leased.kind WHEN 'apply' THEN NULL ELSE t.owes_run END,
+                owes_run = CASE WHEN leased.kind = 'apply' AND NOT leased.asks_permission THEN NULL
+                            ELSE t.owes_run END,
                 (delivery, delivery_first_run, delivery_run, delivery_input) = (
                     -- As `cts_core::DeliveryAttempt::next` says.
                     SELECT CASE WHEN d.is_none OR d.goes_on THEN t.delivery ELSE t.delivery + 1 END,
@@ -159,7 +160,8 @@ async fn try_acquire(
                       CASE leased.kind WHEN 'apply' THEN t.delivery_first_run END AS delivery_first_run
         )
         SELECT leased.*, busy.delivery, busy.delivery_first_run,
-               CASE WHEN t.spec LIKE '%\"timeouts\":{%' THEN t.spec END AS timed_spec,
+               CASE WHEN t.spec LIKE '%\"timeouts\":{%' OR t.spec LIKE '%\"approval_ignore\":[%'
+                    THEN t.spec END AS timed_spec,
                json_build_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
                                  'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)::TEXT
                    AS known_state

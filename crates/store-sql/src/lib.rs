@@ -28,7 +28,7 @@ pub use methods::lease::{leadership, leases, workers};
 pub(crate) use methods::lease::{reclaim, release_all, set_back};
 pub use methods::run::{
     approval_decisions, approvals, attempt_ends, cancel, effects, endings, events, failed_starts,
-    inputs, logs, plans, queue, remote_runs, requests,
+    inputs, logs, plans, queue, remote_runs, requests, shown_effects,
 };
 pub(crate) use methods::run::{attempts, braked_runs, enqueue, repeat};
 pub(crate) use methods::task::current_task;

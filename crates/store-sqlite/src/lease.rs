@@ -84,7 +84,8 @@ pub(crate) async fn acquire(
         RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts, trace,
             NULL AS delivery, NULL AS delivery_first_run, permission_epoch IS NOT NULL AS asks_permission,
             (SELECT t.spec FROM tasks t
-             WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec,
+             WHERE t.name = task_name
+               AND (t.spec LIKE '%\"timeouts\":{%' OR t.spec LIKE '%\"approval_ignore\":[%')) AS timed_spec,
             (SELECT json_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
                          'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)
              FROM tasks t WHERE t.name = task_name) AS known_state",
@@ -117,7 +118,7 @@ pub(crate) async fn acquire(
     Ok(Some(lease))
 }
 
-/// Notes that the task no longer owes a run, and numbers the delivery of an attempt, as
+/// Notes that the task no longer owes a run, unless the apply needs permission, and numbers the delivery of an attempt, as
 /// [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) decides.
 async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Delivery, StoreError> {
     let failed = failed_to("number a delivery");
@@ -128,7 +129,7 @@ async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Del
             delivery_first_run = CASE WHEN last.goes_on THEN delivery_first_run ELSE ?2 END,
             delivery_run = ?2,
             delivery_input = ?3,
-            owes_run = NULL
+            owes_run = CASE WHEN ?4 THEN owes_run END
         FROM (SELECT coalesce(
                   t.delivery_input = ?3 AND (t.delivery_run = ?2 OR EXISTS (
                       SELECT 1 FROM runs r WHERE r.id = t.delivery_run AND r.status <> 'succeeded')),
@@ -140,6 +141,7 @@ async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Del
     .bind(lease.task.as_str())
     .bind(lease.run.to_string())
     .bind(lease.input.to_string())
+    .bind(lease.asks_permission)
     .fetch_one(connection)
     .await
     .map_err(&failed)?;

@@ -1,12 +1,13 @@
 //! Consent of people to the effects of plans (docs/runs.md#consent).
 
+use std::collections::BTreeMap;
 use std::error::Error;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{WaitContext, WaitEnd, wait_end};
+use cts_core::runs::{RunCause, WaitContext, WaitEnd, wait_end};
 use cts_core::{
-    ApprovalDefaults, ApprovalRule, Consent, EventId, GONE_FOR, Permit, PermitContext, PlanFacts,
-    RunId, TaskName, TaskSpec,
+    ApprovalDefaults, ApprovalRule, ChangeKind, Consent, EventId, FileRule, GONE_FOR, Permit,
+    PermitContext, PlanFacts, RunId, TaskName, TaskSpec,
 };
 use cts_proto::run::v1::{ApprovalState, PlanCounts};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,9 @@ pub struct PlanSummary {
     /// Why the plan does not show everything that would be done.
     #[serde(default)]
     pub unclear: Vec<String>,
+    /// Where the plan differs from the plan that people were shown before.
+    #[serde(default)]
+    pub differs: Vec<String>,
 }
 
 impl PlanSummary {
@@ -71,26 +75,33 @@ impl PlanSummary {
             invoked: counts.invoked,
             deferred: counts.deferred,
             unclear: unclear.to_vec(),
+            differs: Vec::new(),
         }
+    }
+
+    /// The kinds of its changes, each once.
+    pub fn changes(&self) -> impl Iterator<Item = ChangeKind> {
+        let numbers = [
+            (self.created, ChangeKind::Created),
+            (self.updated, ChangeKind::Updated),
+            (self.deleted, ChangeKind::Deleted),
+            (self.replaced, ChangeKind::Replaced),
+            (self.imported, ChangeKind::Imported),
+            (self.moved, ChangeKind::Moved),
+            (self.forgotten, ChangeKind::Forgotten),
+            (self.unknown, ChangeKind::Unknown),
+            (self.invoked, ChangeKind::Invoked),
+            (self.deferred, ChangeKind::Deferred),
+        ];
+        let numbers = numbers.into_iter().filter(|(number, _)| *number > 0);
+        numbers.map(|(_, kind)| kind)
     }
 
     /// What the rules know about the plan, without its fingerprint.
     fn facts(&self) -> PlanFacts {
-        let harms = [
-            self.deleted,
-            self.replaced,
-            self.forgotten,
-            self.invoked,
-            self.unknown,
-        ];
-        let harms = harms.iter().any(|number| *number > 0);
-        let others = [self.created, self.updated, self.imported, self.moved];
-        PlanFacts {
-            effect: None,
-            changes: harms || others.iter().any(|number| *number > 0),
-            harms,
-            unclear: !self.unclear.is_empty() || self.deferred > 0,
-        }
+        let mut facts = PlanFacts::of_changes(self.changes());
+        facts.unclear |= !self.unclear.is_empty();
+        facts
     }
 
     /// The numbers. Reads and unchanged resources are not kept.
@@ -111,6 +122,43 @@ impl PlanSummary {
     }
 }
 
+/// The consent on which a further plan of a run may rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenConsent {
+    /// The approved effect.
+    pub effect: String,
+    /// The plan that was approved: a compressed message.
+    pub plan: Vec<u8>,
+    /// The run is a destruction, which may use the consent for a part of the effect.
+    pub destroys: bool,
+}
+
+/// The newest plan of a task with an effect that a person was to decide about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownPlan {
+    /// The effect.
+    pub effect: String,
+    /// The plan: a compressed message.
+    pub plan: Vec<u8>,
+    /// Its summary.
+    pub summary: PlanSummary,
+    /// The plan is of the input that the run has.
+    pub same_input: bool,
+}
+
+impl ShownPlan {
+    /// Reads a row of `approvals` with `same_input`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let row = Fields::new(row, "read a plan", "approvals").keyed("task_name")?;
+        Ok(Self {
+            effect: row.text("effect")?.to_owned(),
+            plan: row.bytes("plan")?,
+            summary: row.json("summary")?,
+            same_input: row.flag("same_input")?,
+        })
+    }
+}
+
 /// A plan whose worker asks whether it may be applied.
 #[derive(Debug, Clone, Copy)]
 pub struct AskedPermit<'a> {
@@ -120,8 +168,11 @@ pub struct AskedPermit<'a> {
     pub facts: &'a PlanFacts,
     /// Summary for lists.
     pub summary: &'a PlanSummary,
-    /// The effect, [used by this run](crate::ApprovalStore::used_consent), whose rest the plan is.
+    /// The effect, [used by this run](crate::ApprovalStore::given_consent), whose rest the plan is.
     pub rest_of: Option<&'a str>,
+    /// The [approved](crate::ApprovalStore::given_consent) destruction of which the plan is a part. The consent to that
+    /// counts if it is still there, or else only that to the plan's own effect.
+    pub part_of: Option<&'a str>,
 }
 
 /// Answer to a worker that asks whether a plan may be applied.
@@ -160,7 +211,36 @@ fn rule_in_force(task: &Fields<'_>) -> Result<ApprovalRule, StoreError> {
     };
     let spec: TaskSpec = task.json("spec")?;
     let own = spec.file_settings.approval;
-    Ok(defaults.unwrap_or_default().rule_of(own, deleted))
+    let files = defaults.unwrap_or_default().rule_of(own, deleted);
+    Ok(files.in_force(spec.api_approval))
+}
+
+/// The rules of the files that are in force.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileRules {
+    /// The keys of the top level.
+    pub defaults: ApprovalDefaults,
+    /// Rules of configured tasks that the API has deleted, by name.
+    pub deleted: BTreeMap<String, ApprovalRule>,
+}
+
+impl FileRules {
+    /// The rule of the files for a task.
+    pub fn of(&self, task: &TaskSpec) -> FileRule {
+        let deleted = self.deleted.get(task.name().as_str()).copied();
+        (self.defaults).rule_of(task.file_settings.approval, deleted)
+    }
+}
+
+/// Name and rule of a configured task that the API has deleted. For implementations.
+pub fn deleted_rule(row: &dyn Columns) -> Result<(String, ApprovalRule), StoreError> {
+    let row = Fields::new(row, "read rules", "deleted_tasks").keyed("name")?;
+    Ok((row.key().to_owned(), row.parse("approval")?))
+}
+
+/// Reads the columns of the rule in force for a task. For implementations.
+pub fn read_rule(row: &dyn Columns) -> Result<ApprovalRule, StoreError> {
+    rule_in_force(&Fields::new(row, "read a rule of approval", "tasks"))
 }
 
 /// Reads a run that waits, with the columns of the rule in force and the `summary` of its plan, and returns the run if
@@ -374,10 +454,14 @@ pub struct Approval {
     pub gone_at: Option<DateTime<Utc>>,
     /// The decision, if there is one.
     pub decided: Option<Decided>,
+    /// Caller that has requested the run, for display.
+    pub requested_by: Option<String>,
+    /// The cause of the run, if known.
+    pub cause: Option<RunCause>,
 }
 
 impl Approval {
-    /// Reads a row of `approvals`.
+    /// Reads a row of `approvals`, with the `requested_by` and `cause` of its run.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let row = Fields::new(row, "read a consent", "approvals").keyed("task_name")?;
         let decision = row.text_if_any("decision")?;
@@ -398,8 +482,23 @@ impl Approval {
             asked_at: row.time("asked_at")?,
             gone_at: row.time_if_any("gone_at")?,
             decided,
+            requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
+            cause: row.json_if_any("cause")?,
         })
     }
+}
+
+/// An effect that an inspection has shown, and that is approved with a [change](crate::TaskChange) of the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownEffect {
+    /// The run of the inspection.
+    pub inspection: RunId,
+    /// Fingerprint of the effect.
+    pub effect: String,
+    /// Summary of the plan.
+    pub summary: PlanSummary,
+    /// The caller, for display.
+    pub by: String,
 }
 
 /// Decision about effects that wait: about all of them, or nothing is written.
@@ -442,9 +541,12 @@ impl ApprovalError {
     }
 }
 
+/// Beginning of the error of a run whose effect a person has rejected.
+pub const REJECTED: &str = "rejected by ";
+
 /// Error of a run whose effect a person has rejected.
 pub fn rejection(by: &str, comment: &str) -> String {
-    let begin = format!("rejected by {by}");
+    let begin = format!("{REJECTED}{by}");
     if comment.is_empty() {
         begin
     } else {

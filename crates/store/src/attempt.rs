@@ -35,7 +35,7 @@ impl Attempt {
         now: i64,
     ) -> Result<AttemptEnd<'_>, StoreError> {
         // Treated as if the worker had only stopped; the record of the attempt keeps the error.
-        let outcome = if self.is_given_back(completion) {
+        let outcome = if self.is_given_back(completion) || self.is_reopened(&completion.outcome) {
             &AttemptOutcome::Interrupted
         } else {
             &completion.outcome
@@ -98,6 +98,11 @@ impl Attempt {
     fn is_given_back(&self, completion: &Completion) -> bool {
         let earlier = self.records.iter().map(AttemptRecord::earlier);
         is_given_back(completion.early_failure, &completion.holder, earlier)
+    }
+
+    /// Whether the rejection because of which the worker applies nothing is forgotten by now: the run asks again.
+    const fn is_reopened(&self, outcome: &AttemptOutcome) -> bool {
+        self.reopened && matches!(outcome, AttemptOutcome::Declined(_))
     }
 
     fn note_cancelled(&mut self) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts, spelled};
+use cts_core::{Content, Creation, IgnoredAttribute, TaskOrigin, TaskPhase, TaskTimeouts, spelled};
 use cts_proto::log::v1::LogStream;
 use cts_proto::run::v1::RunDetails;
 
@@ -182,15 +182,20 @@ impl Cell<'_> {
         self.word(text, RunStatus::ALL, RunStatus::as_str)
     }
 
-    /// Reads a task's own timeouts from its JSON; `None` if that JSON does not contain any.
-    pub fn timeouts(self, spec: Option<&str>) -> Result<TaskTimeouts, StoreError> {
-        #[derive(serde::Deserialize)]
-        struct Timed {
-            #[serde(default)]
+    /// Reads a task's own timeouts and ignored attributes from its JSON; `None` if that JSON does not contain any.
+    pub fn lease_settings(
+        self,
+        spec: Option<&str>,
+    ) -> Result<(TaskTimeouts, Vec<IgnoredAttribute>), StoreError> {
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        struct Settings {
             timeouts: TaskTimeouts,
+            approval_ignore: Vec<IgnoredAttribute>,
         }
-        let timed: Option<Timed> = spec.map(|spec| self.json(spec)).transpose()?;
-        Ok(timed.map(|timed| timed.timeouts).unwrap_or_default())
+        let settings: Option<Settings> = spec.map(|spec| self.json(spec)).transpose()?;
+        let settings = settings.unwrap_or_default();
+        Ok((settings.timeouts, settings.approval_ignore))
     }
 
     /// Decodes the bytes of an input or a plan.

@@ -116,8 +116,11 @@ impl WorkerState {
 /// Amount of waiting work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
-    /// Queued runs of enabled tasks, and queued plans, checks and requested runs of any task, due or not.
+    /// Queued runs of enabled tasks, and queued plans, checks and requested runs of any task, due or not, without
+    /// `awaiting`.
     pub queued: u64,
+    /// Queued runs that wait for the consent of a person.
+    pub awaiting: u64,
     /// Queued runs that a worker could lease now: due, and without a running run of their task.
     pub ready: u64,
     /// Running runs.
@@ -173,6 +176,13 @@ pub enum Hint {
     Tasks,
     /// The brake of the fleet is set, has ended or is released.
     Brake,
+    /// An effect waits for consent from now on, or is decided.
+    Approval {
+        /// A run that has the effect.
+        run: RunId,
+        /// Fingerprint of the effect.
+        effect: String,
+    },
     /// Lines were appended to the log of a run that is followed.
     Log {
         /// The run.

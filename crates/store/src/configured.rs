@@ -91,6 +91,8 @@ pub enum Configured {
         revision: Option<u64>,
         /// Reason for withdrawing its queued apply.
         withdraws: Option<Withdrawal>,
+        /// The task to store, if it keeps a rule of the API.
+        keeps: Option<Box<TaskSpec>>,
     },
 }
 
@@ -133,18 +135,28 @@ impl Declarations {
                 withdraws,
             });
         }
-        let text = encoded("encode a task", task)?;
+        let before = stored.map(|stored| serde_json::from_str::<TaskSpec>(&stored.spec));
+        let rule = before
+            .as_ref()
+            .and_then(|it| it.as_ref().ok()?.api_approval);
+        let keeps = rule.map(|rule| {
+            Box::new(TaskSpec {
+                api_approval: Some(rule),
+                ..task.clone()
+            })
+        });
+        let text = encoded("encode a task", keeps.as_deref().unwrap_or(task))?;
         let revision =
             |stored: &StoredDeclaration| stored.revision + u64::from(stored.spec != text);
         Ok(Configured::TakesEffect {
             declaration,
             revision: stored.map(revision),
-            withdraws: stored.and_then(|stored| {
-                let before = serde_json::from_str::<TaskSpec>(&stored.spec);
+            withdraws: before.and_then(|before| {
                 before.map_or(Some(Withdrawal::OtherDefinition), |before| {
                     before.withdrawal(task)
                 })
             }),
+            keeps,
         })
     }
 

@@ -156,9 +156,12 @@ fn phase(row: &Fields<'_>) -> Result<Option<(RunPhase, DateTime<Utc>)>, StoreErr
     Ok(phase.zip(row.time_if_any("run_phase_since")?))
 }
 
-/// A run that was just leased; the column `timed_spec` is the task's declaration, if it may contain timeouts.
+/// A run that was just leased; the column `timed_spec` is the task's declaration, if it may contain timeouts
+/// or ignored attributes.
 pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
     let row = Fields::new(row, "lease a run", "runs").keyed_by_id("id")?;
+    let spec = row.text_if_any("timed_spec")?;
+    let (timeouts, ignored) = row.cell("spec").lease_settings(spec)?;
     Ok(Lease {
         run: row.id("id")?,
         task: row.parse("task_name")?,
@@ -167,7 +170,8 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         epoch: LeaseEpoch::new(row.number("epoch")?),
         input: row.parse("input_hash")?,
         attempt: row.number("attempts")?,
-        timeouts: row.cell("spec").timeouts(row.text_if_any("timed_spec")?)?,
+        timeouts,
+        ignored,
         delivery: delivery(&row)?,
         trace: row.json_if_any("trace")?,
         state: leased_state(&row)?,

@@ -161,6 +161,9 @@ pub enum TaskError {
     /// The task is being deleted.
     #[error("the task is being deleted")]
     Deleting,
+    /// An effect cannot be approved: its inspection is not known any more, or the effect is rejected.
+    #[error("the effect to be approved is not known, or is rejected")]
+    NotShown,
     /// The task has no undecided conflict about its Terraform state.
     #[error("the task's state is in no conflict")]
     NoConflict,

@@ -31,8 +31,8 @@ mod store;
 mod task;
 
 pub use approval::{
-    Approval, ApprovalDecision, ApprovalError, AskedPermit, COMMENT_BYTES, Decided, PermitAnswer,
-    PlanSummary, rejection,
+    Approval, ApprovalDecision, ApprovalError, AskedPermit, COMMENT_BYTES, Decided, FileRules,
+    GivenConsent, PermitAnswer, PlanSummary, REJECTED, ShownEffect, ShownPlan, rejection,
 };
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use attempt::{ATTEMPTS_RECORDED, AttemptRecord};

@@ -9,8 +9,9 @@ use cts_core::runs::{
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
-    Blocked, Capabilities, Delivery, Digest, EventId, FrozenInput, InstanceCounts, LeaseEpoch,
-    Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
+    Blocked, Capabilities, Delivery, Digest, EventId, FrozenInput, IgnoredAttribute,
+    InstanceCounts, LeaseEpoch, Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName,
+    TaskStatus, TaskTimeouts, WorkerId,
 };
 use cts_proto::log::v1::LogLine;
 use cts_proto::run::v1::RunDetails;
@@ -167,6 +168,8 @@ pub struct Lease {
     pub attempt: u32,
     /// Time limits of its steps, if the task sets them.
     pub timeouts: TaskTimeouts,
+    /// Attributes that are not part of the effect of its plan.
+    pub ignored: Vec<IgnoredAttribute>,
     /// The task's record of its Terraform state, without the conflict and its time.
     pub state: StateRecord,
     /// Delivery to the receivers of webhooks, if the run applies.
@@ -250,6 +253,8 @@ pub struct RunFilter {
     pub tasks: Option<Vec<TaskName>>,
     /// Only runs with this status.
     pub status: Option<RunStatus>,
+    /// Only queued runs that wait for the consent of a person, whatever `status` is.
+    pub awaits: bool,
     /// Only runs listed after this run, which need not exist any more.
     pub after: Option<RunId>,
     /// Largest number of runs.

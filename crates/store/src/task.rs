@@ -8,6 +8,7 @@ use cts_core::{
     Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal, spelled,
 };
 
+use crate::approval::ShownEffect;
 use crate::error::{StoreError, TaskError};
 
 /// Time for which a discarded draft keeps its name in use, so that a waiting caller can read its run.
@@ -131,6 +132,8 @@ pub struct TaskChange {
     pub accompanies: Option<Occasion>,
     /// Whether the change requires that the task is not [busy](cts_core::TaskActivity::is_busy).
     pub idle_only: bool,
+    /// Approves this effect of the task.
+    pub approve: Option<ShownEffect>,
 }
 
 impl TaskChange {

@@ -42,6 +42,7 @@ pub use child_environment::{ChildEnvironment, EnvironmentSources, TRACE_PARENT, 
 pub use commands::outputs::{ReportedOutput, ReportedOutputs, run_outputs, state_outputs};
 pub use commands::prepare::Preparation;
 pub use commands::saved_plan::SavedPlan;
+pub use commands::show_plan::read_printed_plan;
 pub use commands::state::{
     BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key, consul_parts,
     read_consul_value, read_directly, read_file, read_state,

@@ -2,6 +2,7 @@
 //! (docs/runs.md#plans-as-data).
 
 mod context;
+mod effect_parts;
 mod extent;
 mod format;
 mod json;

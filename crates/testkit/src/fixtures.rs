@@ -51,6 +51,7 @@ pub fn task(name: &str, services: &[&str]) -> TaskSpec {
         buffer_period: BufferPeriod::DISABLED,
         file_settings: FileSettings::default(),
         on_delete: OnDelete::default(),
+        api_approval: None,
         requirement: Requirement::default(),
     }
 }

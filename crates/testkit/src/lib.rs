@@ -49,7 +49,7 @@ pub use object_store::ObjectStore;
 pub use oidc::{IssuerDocument, IssuerFault, OidcIssuer, SigningKey, SigningKeyKind, hmac_token};
 pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
-pub use postgres::{PgBouncer, Postgres, PostgresSettings};
+pub use postgres::{HeldWrites, PgBouncer, Postgres, PostgresSettings};
 pub use programs::{
     chromium_path, consul_path, moto_path, pgbouncer_path, postgres_path, promtool_path,
     restapi_path, terraform_path, tofu_path, vault_path,

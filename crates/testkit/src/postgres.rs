@@ -44,6 +44,13 @@ pub struct Postgres {
     password: Option<String>,
 }
 
+/// Holds writes into a table, see [`Postgres::hold_writes`].
+#[derive(Debug)]
+pub struct HeldWrites {
+    /// The lock is that of its transaction.
+    _connection: PgConnection,
+}
+
 impl Postgres {
     /// Starts a server with the default settings; it answers when this returns.
     pub async fn start() -> Self {
@@ -151,6 +158,25 @@ impl Postgres {
              WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'"
         );
         value_of(url, &question).await
+    }
+
+    /// Makes every write into a table of the database with this address wait until the returned lock is dropped.
+    pub async fn hold_writes(url: &str, table: &str) -> HeldWrites {
+        let statement = format!("BEGIN; LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE");
+        let locked = async {
+            let options = url.parse::<PgConnectOptions>()?;
+            let mut connection = PgConnection::connect_with(&options).await?;
+            sqlx::raw_sql(AssertSqlSafe(statement.as_str()))
+                .execute(&mut connection)
+                .await?;
+            Ok::<_, sqlx::Error>(connection)
+        };
+        match locked.await {
+            Ok(connection) => HeldWrites {
+                _connection: connection,
+            },
+            Err(error) => panic!("Postgres refused {statement:?}: {error}"),
+        }
     }
 
     /// Process id of the postmaster; panics while it is stopped.

@@ -1,5 +1,6 @@
 //! The commands that use a store or a service of this process, one file or folder each.
 
+pub(crate) mod approvals;
 pub(crate) mod archive;
 pub(crate) mod configuration;
 pub(crate) mod doctor;

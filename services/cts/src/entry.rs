@@ -10,7 +10,7 @@ use cts_runtime::{LogFormat, ProcessEnv};
 use cts_terraform::SUPPORTED_RANGE;
 use tokio::runtime::Runtime;
 
-use crate::commands::{archive, configuration, doctor, migrate, scheduler, token};
+use crate::commands::{approvals, archive, configuration, doctor, migrate, scheduler, token};
 use crate::failure::Failure;
 use crate::private_environment::{Inspection, withdraw_credentials};
 
@@ -69,6 +69,7 @@ pub(crate) fn enter(
             Err(end(archive::run(command, &process_env)))
         }
         Outcome::Store(StoreCommand::Token(command)) => Err(end(token::run(command, &process_env))),
+        Outcome::Approvals(command) => Err(end(approvals::run(command, &process_env))),
         Outcome::Doctor(command) => Err(end(doctor::run(command, &process_env))),
         Outcome::StoredConfig(command) => Err(end(configuration::run(command, &process_env))),
     }

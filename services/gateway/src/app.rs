@@ -411,7 +411,7 @@ impl App {
         let mode = RunMode::parse_legacy(request.query())?;
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Small).await;
-        changes::update(&self.changes(request), name, mode, body, request.id).await
+        changes::update(&self.changes(request), name, mode, body, request).await
     }
 
     async fn received(&self, request: &ApiRequest, body: Body, limit: BodyLimit) -> Received {

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cts_access::{Authenticator, Denied, Issuers, Principal, bearer};
-use cts_core::callers::{CallerKind, ServiceRoles, TaskPatterns};
+use cts_core::callers::{CallerKind, PlanValues, ServiceRoles, TaskPatterns};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_tls::PeerCertificate;
 use http::HeaderMap;
@@ -38,6 +38,7 @@ pub(crate) use self::refusals::RequestSummary;
 pub(crate) struct Access {
     required: bool,
     domain: Option<String>,
+    plan_values: PlanValues,
     authenticator: Authenticator,
     issuers: Issuers,
     tokens: Tokens,
@@ -51,6 +52,7 @@ impl Access {
         Self {
             required: options.required,
             domain: options.domain,
+            plan_values: options.plan_values,
             authenticator: Authenticator::new(table, options.issuers.clone(), options.clock),
             issuers: options.issuers,
             tokens,
@@ -119,12 +121,12 @@ impl Access {
         let Some(token) = bearer(headers) else {
             let with_role = by_certificate.filter(|holder| holder.role.is_some());
             return match with_role {
-                Some(holder) => Ok(Visitor::of(Some(Arc::clone(holder)))),
+                Some(holder) => Ok(Visitor::in_role(Arc::clone(holder), self.plan_values)),
                 None => Err(Problem::unauthenticated("without a credential")),
             };
         };
         let denied = match self.authenticator.bearer(token.unwrap_or_default()).await {
-            Ok(principal) => return Ok(Visitor::of(Some(principal))),
+            Ok(principal) => return Ok(Visitor::in_role(principal, self.plan_values)),
             Err(denied) => denied,
         };
         self.failures.count(address, &denied);

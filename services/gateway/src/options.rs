@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cts_access::Issuers;
 use cts_core::Clock;
+use cts_core::callers::PlanValues;
 use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
@@ -54,6 +55,8 @@ pub struct AccessOptions {
     pub required: bool,
     /// DNS names of certificates name roles only below this domain; `None` for any domain.
     pub domain: Option<String>,
+    /// The role from which on callers see the values of plans, the texts of plans, and logs.
+    pub plan_values: PlanValues,
     /// Issuers whose tokens are accepted in addition to the static tokens of the schedulers.
     pub issuers: Issuers,
     /// Decides whether tokens have expired.

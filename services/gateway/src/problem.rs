@@ -6,6 +6,7 @@ use std::fmt::Display;
 
 use axum::response::{IntoResponse as _, Response};
 use cts_core::ErrorCode;
+use cts_core::callers::VALUES_HIDDEN;
 use cts_listen::{ForeignRequest, LimitReached};
 use http::{HeaderValue, Method, StatusCode, header};
 
@@ -104,6 +105,12 @@ impl Problem {
         let message =
             "the credential does not allow this request: its role or its tasks do not include it";
         Self::refused(ErrorCode::Forbidden, StatusCode::FORBIDDEN, message, reason)
+    }
+
+    /// The caller may not see the values of plans.
+    pub(crate) fn values_are_hidden() -> Self {
+        let (code, status) = (ErrorCode::Forbidden, StatusCode::FORBIDDEN);
+        Self::refused(code, status, VALUES_HIDDEN, VALUES_HIDDEN)
     }
 
     /// Audit records are for admins, and without authentication there are none.

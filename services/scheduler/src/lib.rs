@@ -26,6 +26,7 @@ mod grpc;
 mod identities;
 mod leader;
 mod liveness;
+mod local_consent;
 mod metrics;
 mod mode;
 mod moment;
@@ -42,8 +43,10 @@ mod unschedulable;
 mod watch;
 mod wire;
 
+pub use approval::needed::{NeededConsent, needed_consent};
 pub use configuration::FileTasks;
 pub use identities::{Identities, RandomIdentities};
+pub use local_consent::local_consent;
 pub use mode::Mode;
 pub use options::{Audit, Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;

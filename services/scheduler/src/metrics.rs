@@ -289,10 +289,19 @@ type Gauge = (
     fn(&ClusterNumbers) -> u64,
 );
 
-const GAUGES: [Gauge; 13] = [
-    ("cts.queue.runs", "", "Queued runs, due or not.", |now| {
-        now.queue.queued
-    }),
+const GAUGES: [Gauge; 14] = [
+    (
+        "cts.queue.runs",
+        "",
+        "Queued runs, due or not, without those that wait for consent.",
+        |now| now.queue.queued,
+    ),
+    (
+        "cts.queue.awaiting",
+        "",
+        "Queued runs that wait for the consent of a person.",
+        |now| now.queue.awaiting,
+    ),
     (
         "cts.queue.ready",
         "",

@@ -73,6 +73,8 @@ pub(crate) struct Notifier {
     followers: broadcast::Sender<RunChange>,
     /// Told when the brake of the fleet is set, has ended or is released.
     pub(crate) brake: watch::Sender<()>,
+    /// Told of effects that wait for consent from now on, or are decided.
+    pub(crate) approvals: broadcast::Sender<(RunId, String)>,
     /// Id of this replica; empty without other replicas.
     replica: String,
     outgoing: Option<mpsc::Sender<Hint>>,
@@ -102,6 +104,7 @@ impl Notifier {
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
             brake: watch::Sender::new(()),
+            approvals: broadcast::Sender::new(BACKLOG),
             replica: String::new(),
             outgoing: None,
             metrics: None,
@@ -269,6 +272,17 @@ impl Notifier {
         }
     }
 
+    /// An effect waits for consent from now on, or is decided.
+    pub(crate) fn approval_changed(&self, run: RunId, effect: &str) {
+        let effect = effect.to_owned();
+        // As in `run_changed`.
+        if self.outgoing.is_some() {
+            self.publish(Hint::Approval { run, effect });
+        } else {
+            self.apply(Hint::Approval { run, effect });
+        }
+    }
+
     /// Lines were appended to the log of a run.
     pub(crate) fn log_grew(&self, run: RunId) {
         self.logs.wake(run);
@@ -309,6 +323,8 @@ impl Notifier {
             Hint::Drains { worker } => self.end_calls_of(&worker),
             Hint::Tasks => self.wake_for_tasks(),
             Hint::Brake => self.brake.send_replace(()),
+            // Sending fails only without a receiver.
+            Hint::Approval { run, effect } => drop(self.approvals.send((run, effect))),
             Hint::Leadership => self.leadership.notify_one(),
             Hint::Gap => {
                 self.wake_for_queue();

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::approval::inspections::Inspections;
 use crate::audit::refusals::IntoStore;
 use crate::audit::{audit_file, retention};
 use crate::check_pass::CheckPass;
@@ -74,6 +75,7 @@ pub struct Scheduler {
     refusals: Refusals,
     proofs: LeaseProofs,
     plan_key: PlanKey,
+    inspections: Inspections,
     outgoing: Option<mpsc::Receiver<Hint>>,
     /// Grants under way, which must not end with the calls that requested them.
     grants: TaskTracker,
@@ -210,8 +212,10 @@ impl Scheduler {
         let notifier = Arc::clone(&leader.context.notifier);
         let modules = options.modules.clone();
         let files = FileTasks::new(leader.own.clone(), modules, is_open, notifier);
+        let inspections = Inspections::new(Arc::clone(&leader.context.store));
         Ok(Self {
             options,
+            inspections,
             leader,
             task_reader,
             cluster_key,
@@ -251,6 +255,7 @@ impl Scheduler {
             proofs: self.proofs.clone(),
             plan_key: self.plan_key.clone(),
             spans: self.leader.context.spans.clone(),
+            inspections: self.inspections.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
@@ -360,6 +365,7 @@ impl Scheduler {
             modules: self.options.modules.clone(),
             readings: Arc::new(Semaphore::new(READINGS)),
             reader: self.task_reader.clone(),
+            inspections: self.inspections.clone(),
             requested_by: None,
             shutdown: shutdown.clone(),
         }

@@ -27,12 +27,13 @@ mod update;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{Occasion, Plan, RunKind};
+use cts_core::runs::{Occasion, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
-    Backoff, Blocked, Creation, Loss, RunId, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
-    losses_text,
+    ApprovalRule, Backoff, Blocked, Creation, Loss, RunId, TaskDraft, TaskName, TaskOrigin,
+    TaskPhase, TaskSpec, losses_text,
 };
+use cts_proto::run::v1::Planned;
 use cts_store::{NewTask, Store, StoredTask, TaskChange, TaskError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::deletion::DeletionMode;
 pub(crate) use self::refusal::{TaskRefusal, unknown_task};
 use self::run_end::RunEnd;
+use crate::approval::inspections::Inspections;
 use crate::identities::Identities;
 use crate::notifier::Notifier;
 use crate::tasks::modules::{Modules, NamedBy};
@@ -60,6 +62,8 @@ pub(crate) struct TaskCommands {
     pub(crate) reader: TaskReader,
     /// Permits to read a declaration, [`READINGS`].
     pub(crate) readings: Arc<Semaphore>,
+    /// The rules' view of the plans of inspections.
+    pub(crate) inspections: Inspections,
     /// The caller of these commands, for the log; `None` before a call.
     pub(crate) requested_by: Option<Arc<str>>,
     /// Ends all waiting.
@@ -92,7 +96,7 @@ impl Run {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) task: StoredTask,
-    pub(crate) plan: Option<Plan>,
+    pub(crate) plan: Option<Planned>,
     /// Why the run does not follow yet, if a guard holds it.
     pub(crate) held: Option<String>,
     /// The run, if it waits for the consent of a person.
@@ -108,7 +112,8 @@ impl TaskCommands {
         {
             return Err(TaskRefusal::Exists(name));
         }
-        let spec = self.read(draft, &[]).await?;
+        let mut spec = self.read(draft, &[]).await?;
+        spec.api_approval = self.rule(&spec, None).await?;
         let (kind, creation) = match run {
             Run::Inspect if spec.enabled => (RunKind::Plan, Creation::Discard),
             Run::Inspect => (RunKind::Check, Creation::Discard),
@@ -155,6 +160,10 @@ impl TaskCommands {
             RunEnd::Held(reason) => Err(TaskRefusal::RunFailed(reason)),
             RunEnd::Failed(refusal) => Err(refusal),
         };
+        let ended = match ended {
+            Err(TaskRefusal::RunFailed(reason)) => Err(self.creation_failed(name, reason).await?),
+            ended => ended,
+        };
         // No other call waits for the run, and the name of the task is free again.
         self.store.drop_draft(name, new.run).await?;
         self.notifier.tasks_changed();
@@ -185,8 +194,26 @@ impl TaskCommands {
         }
     }
 
-    /// Replaces the declaration of a task, and releases what its guards hold if `releases` is set.
+    /// Replaces the declaration of a task, and releases what its guards hold if `releases` is set. Any `revision` of the
+    /// task is replaced if that is 0.
     pub(crate) async fn replace(
+        &self,
+        name: &TaskName,
+        draft: TaskDraft,
+        revision: u64,
+        how: (Run, bool),
+    ) -> Result<Done, TaskRefusal> {
+        loop {
+            match self.replace_once(name, draft.clone(), revision, how).await {
+                // The task was changed in between, and settings that only files have are kept from its declaration.
+                Err(TaskRefusal::Revision { .. }) if revision == 0 => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Replaces the declaration of a task, unless it changes meanwhile.
+    async fn replace_once(
         &self,
         name: &TaskName,
         draft: TaskDraft,
@@ -210,7 +237,7 @@ impl TaskCommands {
             let current = stored.revision;
             return Err(TaskRefusal::of(TaskError::Revision { current }, name));
         }
-        let before = stored.spec.clone();
+        let (before, read_revision) = (stored.spec.clone(), stored.revision);
         let keeps_end = draft.on_delete.is_none();
         let read = self.read(draft, &[stored]).await?;
         if let Some(problem) = &read.requirement.unusable_module {
@@ -220,6 +247,7 @@ impl TaskCommands {
         if keeps_end {
             spec.on_delete = before.on_delete;
         }
+        spec.api_approval = self.rule(&spec, before.api_approval).await?;
         let kind = if run == Run::Now && spec.enabled {
             RunKind::Apply
         } else {
@@ -227,7 +255,7 @@ impl TaskCommands {
         };
         let change = TaskChange {
             spec: Some(spec),
-            revision: (revision != 0).then_some(revision),
+            revision: Some(read_revision),
             request: Some((self.identities.run_id(), kind)),
             accompanies: (!releases).then_some(Occasion::Declaration),
             ..TaskChange::default()
@@ -267,6 +295,21 @@ impl TaskCommands {
         self.notifier.tasks_changed();
         self.notifier.queue_changed();
         Ok(record)
+    }
+
+    /// Returns the rule to store for a declaration; `before` is that of the task until now. A declaration without a rule
+    /// keeps it.
+    async fn rule(
+        &self,
+        spec: &TaskSpec,
+        before: Option<ApprovalRule>,
+    ) -> Result<Option<ApprovalRule>, TaskRefusal> {
+        let Some(wanted) = spec.api_approval else {
+            return Ok(before);
+        };
+        let files = self.store.file_rules().await?.of(spec);
+        let accepted = files.accept(wanted);
+        accepted.map_err(|laxer| TaskRefusal::NotAllowed(laxer.to_string()))
     }
 
     /// Checks a declaration, and packs its module if workers need that. Reads files. A module that cannot be used is

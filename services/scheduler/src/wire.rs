@@ -14,8 +14,8 @@ use tonic::Status;
 
 pub(crate) use self::audit::audit_record_to_wire;
 
-/// Changes that an event names, so that a list of events stays short.
-const EVENT_CHANGES: usize = 3;
+/// Changes that an event or a consent names, so that lists stay short.
+pub(crate) const EVENT_CHANGES: usize = 3;
 
 /// A run for the wire. Errors that were stored with a larger limit are cut, so that the run fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
@@ -23,7 +23,9 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     let phase = record
         .phase
         .map(|(phase, _)| convert::run_phase_to_wire(phase));
+    let waits = record.status == RunStatus::Queued && record.awaits.is_some();
     proto::Run {
+        state: if waits { "waiting" } else { "" }.to_owned(),
         id: record.id.to_string(),
         kind: convert::kind_to_wire(record.kind).into(),
         no_retry: record.no_retry,

@@ -6,7 +6,9 @@ use std::time::Duration;
 use cts_core::lease::PlanKey;
 use cts_core::runs::RunKind;
 use cts_core::state::StateRecord;
-use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, TraceContext, WorkerId};
+use cts_core::{
+    Delivery, IgnoredAttribute, LeaseEpoch, RunId, TaskTimeouts, TraceContext, WorkerId,
+};
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
 use parking_lot::Mutex;
@@ -38,6 +40,9 @@ pub(crate) struct Lease {
     pub(crate) proof: proto::LeaseProof,
     /// The key for the fingerprints of plans; `None` from a scheduler that keeps no plans.
     pub(crate) plan_key: Option<PlanKey>,
+    /// Attributes that are not part of the effect of a plan. A text that this version does not know is left out: more
+    /// needs consent then.
+    pub(crate) ignored: Vec<IgnoredAttribute>,
     /// The run is to end: only its remote run is ended.
     pub(crate) ends_remote_run: bool,
     /// The run changes something only with permission for its plan.
@@ -100,6 +105,7 @@ impl Lease {
             hash: content.hash,
             bytes: content.content,
         });
+        let ignored = lease.ignored_attributes.iter();
         Ok(Self {
             run: convert::run_id(&lease.run_id)?,
             task_name: lease.task_name,
@@ -118,6 +124,7 @@ impl Lease {
             trace: lease.traceparent.parse().ok(),
             proof,
             plan_key: PlanKey::from_slice(&lease.plan_key).ok(),
+            ignored: ignored.filter_map(|it| it.parse().ok()).collect(),
             ends_remote_run: lease.ends_remote_run,
             asks_permission: lease.asks_permission,
         })

@@ -125,14 +125,15 @@ impl From<&ClientOptions> for cts_api_client::ClientOptions {
 
 /// How the running cts is reached, and how its answer is printed.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct QueryOptions {
+pub struct QueryOptions {
     #[command(flatten)]
     pub(crate) client: ClientOptions,
     /// How to print.
     #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: Output,
+    pub output: Output,
+    /// How wide a table is.
     #[command(flatten)]
-    pub(crate) wide: WideOption,
+    pub wide: WideOption,
 }
 
 /// How the instance is reached whose tasks are read. The environment does not count.

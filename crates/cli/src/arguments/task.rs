@@ -370,6 +370,9 @@ pub(crate) struct ListRuns {
     /// Only runs of this status.
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<RunStatus>,
+    /// Only runs in this state: queued runs that wait for the consent of a person.
+    #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(["waiting"]), conflicts_with = "status")]
+    pub(crate) state: Option<String>,
     /// No more runs than so many, at most 1000.
     #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,

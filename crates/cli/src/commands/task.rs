@@ -35,14 +35,17 @@ use std::io::{stderr, stdin, stdout};
 use std::pin::pin;
 
 use cts_api_client::ErrorForm;
+use cts_core::ApprovalRule;
 use cts_runtime::ProcessEnv;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+pub use self::runs::approvals::text as consent_text;
+pub use self::runs::plan::numbers as plan_numbers;
 use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Stream, Ui};
 use crate::arguments::{
-    ApprovalsCommand, Audit, Import, RunsCommand, SchedulerCommand, Status, TaskCommand,
+    ApprovalsCommand, Audit, Import, RunsCommand, SchedulerCommand, Status, TaskCommand, TestPlan,
 };
 use crate::exit_code::EXIT_INTERRUPTED;
 
@@ -83,29 +86,49 @@ pub(crate) async fn approvals(command: ApprovalsCommand, process_env: &ProcessEn
         process_env,
         Style::Ours,
         async |mut session| match command {
-            ApprovalsCommand::List { query, patterns } => {
-                runs::approvals::list(&mut session, &query, &patterns).await
+            ApprovalsCommand::List { place, patterns } => {
+                runs::approvals::list(&mut session, &place.query, &patterns).await
             }
-            ApprovalsCommand::Show { query, id } => {
-                runs::approvals::show(&mut session, &query, &id).await
+            ApprovalsCommand::Show { place, id } => {
+                runs::approvals::show(&mut session, &place.query, &id).await
             }
             ApprovalsCommand::Approve(options) => {
                 runs::approvals::approve(&mut session, options).await
             }
             ApprovalsCommand::Reject {
-                query,
+                place,
                 effect,
                 comment,
                 id,
             } => {
-                runs::approvals::decide(&mut session, &query, &id, (&effect, true), &comment).await
+                let query = &place.query;
+                runs::approvals::decide(&mut session, query, &id, (&effect, true), &comment).await
             }
-            ApprovalsCommand::Reopen { query, name } => {
-                runs::approvals::reopen(&mut session, &query, &name).await
+            ApprovalsCommand::Reopen { place, name } => {
+                runs::approvals::reopen(&mut session, &place.query, &name).await
+            }
+            ApprovalsCommand::Test(_) => {
+                let headline = "Error: a client alone cannot test a plan";
+                Err(session.fail(headline, "`cts approvals test` needs more than the API"))
             }
         },
     )
     .await
+}
+
+/// The rule that a running cts names for the task of `cts approvals test`, and the address of the API; `Err` is the exit
+/// code if no answer comes.
+pub async fn rule_in_force(
+    test: &TestPlan,
+    process_env: &ProcessEnv,
+) -> Result<(ApprovalRule, String), u8> {
+    let mut found = None;
+    let code = converse(process_env, Style::Ours, async |mut session| {
+        found = Some(runs::approvals::rule(&mut session, &test.query, &test.task).await?);
+        Ok(())
+    })
+    .await;
+    found.ok_or(code)
 }
 
 /// Runs `cts status` and returns the exit code. Prints everything itself.

@@ -203,8 +203,12 @@ pub(crate) fn table(
     let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
         format!(", the oldest for {} s", seconds(Some(age)))
     });
+    let awaiting = match queue.awaiting_consent {
+        0 => String::new(),
+        runs => format!("; {runs} waiting for consent"),
+    };
     let waiting = format!(
-        "\n{} queued, {} of them ready{oldest}; {} running in {} slots\n",
+        "\n{} queued, {} of them ready{oldest}{awaiting}; {} running in {} slots\n",
         queue.queued, queue.ready, queue.running, queue.slots
     );
     text + &waiting
@@ -235,6 +239,7 @@ pub(crate) fn document(workers: &[OverviewWorker], queue: &GetQueueResponse) -> 
         "workers": workers,
         "queue": {
             "queued": queue.queued,
+            "awaiting_consent": queue.awaiting_consent,
             "ready": queue.ready,
             "running": queue.running,
             "slots": queue.slots,

@@ -15,6 +15,10 @@ const EXPIRES: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::fro
 /// The key of a rule, at the top level and in tasks.
 pub(crate) const APPROVAL: &str = "approval";
 
+/// Why no task has a rule with the driver `terraform-cloud`.
+pub(crate) const NOT_IN_CLOUD: &str =
+    "`approval` is not for the driver `terraform-cloud`: the workspace's own approvals are the way";
+
 /// The rules with their names in the files.
 pub(crate) const RULES: [(&str, ApprovalRule); 3] = [
     (ApprovalRule::Never.as_str(), ApprovalRule::Never),
@@ -44,9 +48,6 @@ pub(crate) fn refuse_in_cloud(rule: ApprovalRule, written: &Written, sink: &Sink
     if let Some(place) = written.place(APPROVAL)
         && rule != ApprovalRule::Never
     {
-        let message = format!(
-            "`{APPROVAL}` is not for the driver `terraform-cloud`: the workspace's own approvals are the way"
-        );
-        sink.error(place, message);
+        sink.error(place, NOT_IN_CLOUD);
     }
 }

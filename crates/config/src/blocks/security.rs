@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use cts_core::callers::PlanValues;
 use cts_core::settings::ClusterKey;
 
 pub use self::audit::AuditConfig;
@@ -20,6 +21,11 @@ use crate::settings::settings;
 
 /// Two while one takes the place of the other.
 const MOST_KEYS: usize = 2;
+
+const PLAN_VALUES: [(&str, PlanValues); 2] = [
+    (PlanValues::Read.as_str(), PlanValues::Read),
+    (PlanValues::Operate.as_str(), PlanValues::Operate),
+];
 
 settings! {
     /// How secrets are protected, and who may do what.
@@ -34,6 +40,8 @@ settings! {
         pub origins: Vec<String> = Vec::new() => list(origin),
         /// `require_auth`: every request needs a token or a certificate with a role.
         pub require_auth: bool = false => flag,
+        /// `plan_values`: the role from which on callers see the values of plans, the texts of plans, and logs.
+        pub plan_values: PlanValues = PlanValues::Read => choice(&PLAN_VALUES),
         /// `service_roles`: services may call only the methods of the roles in their certificates.
         pub service_roles: bool = false => flag,
         /// `server_roles`: services refuse servers whose certificate names no role.

@@ -8,13 +8,14 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::hidden::HIDDEN;
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, FileDefinition, FileSettings, InvalidDraft,
-    ModuleInput, ProviderId, Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName,
-    TaskSpec,
+    ApprovalRule, BufferPeriod, BufferSetting, Condition, FileDefinition, FileSettings,
+    InvalidDraft, ModuleInput, ProviderId, Requirement, ServicesCondition, TaskDefinition,
+    TaskDraft, TaskName, TaskSpec,
 };
 use serde_json::Value;
 
 use crate::allowed_sources::AllowedSources;
+use crate::blocks::approvals::NOT_IN_CLOUD;
 use crate::blocks::buffer::negative_buffer;
 use crate::config::Config;
 use crate::tasks::api_modules::ApiModules;
@@ -31,6 +32,8 @@ pub struct DeclaredTasks {
     buffer_period: BufferPeriod,
     /// With `security.strict`.
     pins: Option<RequiredPins>,
+    /// Why no task can have a rule that asks for consent.
+    no_approval: Option<&'static str>,
 }
 
 impl DeclaredTasks {
@@ -60,6 +63,16 @@ impl DeclaredTasks {
             pins: security
                 .strict
                 .then(|| RequiredPins::new(config.required_providers())),
+            no_approval: if config.terraform_cloud.is_some() {
+                Some(NOT_IN_CLOUD)
+            } else if security.strict && !security.require_auth {
+                Some(
+                    "`approval` without security.require_auth is not safe, and security.strict refuses that: everybody \
+                     who reaches the API can give the consent",
+                )
+            } else {
+                None
+            },
         }
     }
 
@@ -76,6 +89,13 @@ impl DeclaredTasks {
         {
             let message = format!("`module` is refused by security.module_sources: {reason}");
             return Err(InvalidDraft::NotAllowed(vec![message]));
+        }
+        if let Some(reason) = self.no_approval
+            && draft
+                .approval
+                .is_some_and(|rule| rule != ApprovalRule::Never)
+        {
+            return Err(InvalidDraft::NotAllowed(vec![reason.to_owned()]));
         }
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
@@ -123,6 +143,7 @@ impl DeclaredTasks {
             buffer_period,
             file_settings: FileSettings::default(),
             on_delete: draft.on_delete.unwrap_or_default(),
+            api_approval: draft.approval,
             requirement: Requirement::default(),
         };
         spec.requirement.unusable_module = resolved.problem_for(&spec.definition);

@@ -229,6 +229,7 @@ impl<'a> TaskDecoder<'a> {
             file_settings: written.file_keys.settings.clone(),
             requirement: Requirement::default(),
             on_delete: written.on_delete.unwrap_or_default(),
+            api_approval: None,
         };
         self.warn_of_useless_limit(&written.file_keys, &spec.definition);
         self.check_pins(&spec.definition, &module.place, providers);

@@ -1,8 +1,9 @@
-//! Keys of tasks that only files can set, because the API has no member for them.
+//! Keys of tasks that only files can set, because the API has no member for them; and `approval`, which the API can only
+//! make stricter.
 
 use std::ops::RangeInclusive;
 
-use cts_core::{FileDefinition, FileSettings, MaxShrink, PlanMode, TaskSpec};
+use cts_core::{FileDefinition, FileSettings, IgnoredAttribute, MaxShrink, PlanMode, TaskSpec};
 
 use crate::blocks::approvals::{APPROVAL, RULES};
 use crate::blocks::driver::STEP_TIMEOUTS;
@@ -61,6 +62,8 @@ impl Keyed for FileKeys {
             String::clone,
         );
         keys.optional_choice(APPROVAL, &mut settings.approval, &RULES);
+        let ignored = &mut settings.approval_ignore;
+        keys.list("approval_ignore", ignored, str::parse::<IgnoredAttribute>);
         keys.key(
             "plan",
             &mut self.definition.plan,
@@ -97,7 +100,8 @@ impl FileKeys {
 /// All keys of a task that only files can set.
 pub fn file_only_keys() -> impl Iterator<Item = &'static str> {
     let others = ["webhooks", "working_dir"];
-    names(FileKeys::default()).into_iter().chain(others)
+    let keys = names(FileKeys::default()).into_iter();
+    keys.filter(|key| *key != APPROVAL).chain(others)
 }
 
 fn max_shrink(block: &mut Block<'_>, name: &'static str) -> Option<Located<MaxShrink>> {

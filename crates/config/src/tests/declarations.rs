@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use cts_core::{
-    BufferPeriod, CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod,
-    DraftWorkspace, KvQuery, ModuleInput, ScheduleCondition, ServicesCondition, ServicesQuery,
-    TaskDraft, TaskSpec,
+    ApprovalRule, BufferPeriod, CatalogServicesCondition, Condition, ConsulKvCondition,
+    DraftBufferPeriod, DraftWorkspace, KvQuery, ModuleInput, ScheduleCondition, ServicesCondition,
+    ServicesQuery, TaskDraft, TaskSpec,
 };
 use serde_json::json;
 
@@ -87,6 +87,30 @@ fn a_task_is_the_same_as_one_of_a_file() {
         ..draft()
     };
     assert_eq!(read_under(&sandbox, "", &declared), Ok(of_a_file));
+}
+
+#[test]
+fn a_rule_needs_people_who_can_be_told_apart_and_no_server() {
+    let sandbox = Sandbox::new();
+    let ruled = with(|it| it.approval = Some(ApprovalRule::Always));
+    let found = read_under(&sandbox, "", &ruled).unwrap();
+    assert_eq!(found.api_approval, Some(ApprovalRule::Always));
+    let cloud = "driver \"terraform-cloud\" { organization = \"o\" token = \"t\" }";
+    for (config, reason) in [
+        (cloud, "the workspace's own approvals are the way"),
+        (
+            "security { strict = true }",
+            "without security.require_auth",
+        ),
+    ] {
+        let refused = read_under(&sandbox, config, &ruled).unwrap_err();
+        assert!(refused.contains(reason), "{refused}");
+        let never = with(|it| it.approval = Some(ApprovalRule::Never));
+        let refused = read_under(&sandbox, config, &never)
+            .err()
+            .unwrap_or_default();
+        assert!(!refused.contains("approval"), "{refused}");
+    }
 }
 
 #[test]

@@ -74,6 +74,7 @@ task {
   apply_timeout = "90m"
   max_shrink = "50%"
   approval = "never"
+  approval_ignore = ["module.first.fw_rule.r[\"k\"].tags", "module.first.fw_rule.r.time"]
 }
 task {
   name    = "second"

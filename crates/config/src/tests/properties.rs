@@ -19,6 +19,7 @@ fn piece() -> impl Strategy<Value = String> {
         "share ",
         "approval ",
         "approval_expires ",
+        "approval_ignore ",
         "cluster ",
         "storage ",
         "session_ttl ",

@@ -116,6 +116,8 @@ fn keys_of_services_that_run_apart() {
         worker { environment = ["PATH", "AWS_*", "*"] } #~ /worker/environment ["PATH", "AWS_*", "*"]
         worker { environment = [] } #~ /worker/environment []
         worker { go_gc = 0 } #~ /worker/go_gc 0
+        security { plan_values = "operate" } #~ /security/plan_values "operate"
+        security { require_auth = true } #~ /security/plan_values "read"
         gateway { mode = "transparent" } #~ /gateway/mode "transparent"
         gateway { mode = "strict-follower" } #~ /gateway/mode "strict-follower"
         gateway { trusted_proxies = ["::1", "10.0.0.0/8"] } #~ /gateway/trusted_proxies ["::1/128", "10.0.0.0/8"]
@@ -259,6 +261,8 @@ fn keys_of_tasks() {
         approval = "never" #~ /approval "never"
         approval = "always" #~ /approval "always"
         enabled = true #~ /approval null
+        approval_ignore = ["a.b.c", "module.m.a.b[0].t[\"k\"]"] #~ /approval_ignore ["a.b.c", "module.m.a.b[0].t[\"k\"]"]
+        enabled = true #~ /approval_ignore null
         plan = "saved" #~ /plan "saved"
         plan = "direct" #~ /plan null
         outputs = ["address", "to-ken"] #~ /outputs ["address", "to-ken"]

@@ -65,7 +65,7 @@ fn sends_all_settings_that_are_set() {
         Driver "terraform" { backend "none" { } }
         task {
           name = "t" description = "d" enabled = false module = "a/b/c" version = "1.2.0"
-          providers = ["fw.north", "dns"] outputs = ["b", "a"] on_delete = "destroy"
+          providers = ["fw.north", "dns"] outputs = ["b", "a"] on_delete = "destroy" approval = "always"
           condition "services" {
             names = ["a"] datacenter = "dc" namespace = "ns" filter = "f"
             cts_user_defined_meta { k = "v" } use_as_module_input = false
@@ -83,6 +83,7 @@ fn sends_all_settings_that_are_set() {
         json!({
             "name": "t", "description": "d", "enabled": false, "module": "a/b/c", "version": "1.2.0",
             "providers": ["fw.north", "dns"], "outputs": ["b", "a"], "on_delete": "destroy",
+            "approval": "always",
             "condition": { "services": {
                 "names": ["a"], "datacenter": "dc", "namespace": "ns", "filter": "f",
                 "cts_user_defined_meta": { "k": "v" }, "use_as_module_input": false,

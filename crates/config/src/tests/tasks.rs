@@ -71,6 +71,9 @@ fn tasks_are_checked() {
         concurrency_group = "" #~ must be a name of 1 to 100 characters
         approval = "ask" #~ approval` must be "never" or "destroy" or "always", not "ask"
         approval = true #~ must be "never" or "destroy" or "always"
+        approval_ignore = ["aws_x.y"] #~ approval_ignore` is not an attribute of a resource, as in
+        approval_ignore = ["a.b.c", "data.a.b.c"] #~ is of a data source, which is not part of an effect
+        approval_ignore = ["*"] #~ is not an attribute of a resource
         approval_expires = "24h" #~ unknown key `approval_expires` in `task`
         plan = "kept" #~ must be "direct" or "saved", not "kept"
         on_delete = "" #~ on_delete` must be "retain" or "destroy"

@@ -19,8 +19,8 @@ pub struct FleetNumbers {
     views: HashMap<ViewId, ViewNumbers>,
     totals: FleetTotals,
     set_at: Option<DateTime<Utc>>,
-    /// Pairs whose reference is not their present number.
-    fallen: BTreeSet<(ViewId, String)>,
+    /// Views with a pair whose reference is not its present number.
+    fallen: BTreeSet<ViewId>,
 }
 
 /// The pairs of a view, by service: a list, because most views have one.
@@ -38,6 +38,15 @@ impl ViewNumbers {
         }
         let service = service.into_boxed_str();
         self.services.entry(service).or_default()
+    }
+
+    /// The pairs whose reference is not their present number.
+    fn fallen(&self) -> impl Iterator<Item = (&str, &Pair)> {
+        let pairs = self
+            .services
+            .iter()
+            .map(|(service, pair)| (&**service, pair));
+        pairs.filter(|(_service, pair)| pair.has_past())
     }
 
     /// Forgets services without an instance that count.
@@ -79,11 +88,8 @@ impl FleetNumbers {
     /// several inputs counts.
     pub fn begin_with(&mut self, applied: impl IntoIterator<Item = InstanceCounts>) {
         for (view, service, number) in applied.into_iter().flat_map(InstanceCounts::into_pairs) {
-            let key = (view, service);
-            let is_noted = self.fallen.contains(&key);
-            let (view, service) = key;
             let pair = self.views.entry(view).or_default().pair(service);
-            if !is_noted {
+            if !pair.has_past() {
                 *pair = Pair::of(number.max(pair.now));
             }
         }
@@ -126,18 +132,17 @@ impl FleetNumbers {
             pair.change(now, at, is_set);
             self.totals.add(pair);
             loses |= pair.lost() > before;
-            let key = (view.clone(), String::from(&**service));
-            if pair.has_past() {
-                self.fallen.insert(key);
-            } else {
-                self.fallen.remove(&key);
-            }
         }
         for (service, now) in counts {
             self.totals.of += u64::from(now);
             *numbers.pair(service) = Pair::of(now);
         }
         numbers.forget_gone();
+        if numbers.fallen().next().is_none() {
+            self.fallen.remove(view);
+        } else if !self.fallen.contains(view) {
+            self.fallen.insert(view.clone());
+        }
         loses
     }
 
@@ -148,11 +153,12 @@ impl FleetNumbers {
         if self.is_set() {
             return expired;
         }
-        for (view, service) in &self.fallen {
-            let ended = self.pair(view, service).and_then(Pair::ended);
-            if let Some(ended) = ended.filter(|&ended| self.counts_until(ended) <= at) {
-                let first = expired.entry(view.clone()).or_insert(ended);
-                *first = ended.min(*first);
+        for view in &self.fallen {
+            let ends = self
+                .fallen_in(view)
+                .filter_map(|(_service, pair)| pair.ended());
+            if let Some(first) = ends.min().filter(|&ended| self.counts_until(ended) <= at) {
+                expired.insert(view.clone(), first);
             }
         }
         expired
@@ -168,36 +174,27 @@ impl FleetNumbers {
 
     /// Forgets the numbers of a view that ended until then.
     pub fn forget(&mut self, view: &ViewId, until: DateTime<Utc>) {
-        let of_view: Vec<String> = self.fallen_in(view).cloned().collect();
         let Some(numbers) = self.views.get_mut(view) else {
             return;
         };
-        for service in of_view {
-            if let Some(pair) = numbers.services.get_mut(&*service) {
-                self.totals.subtract(pair);
-                pair.forget(until);
-                self.totals.add(pair);
-                if !pair.has_past() {
-                    self.fallen.remove(&(view.clone(), service));
-                }
-            }
+        for (_service, pair) in numbers.services.iter_mut() {
+            self.totals.subtract(pair);
+            pair.forget(until);
+            self.totals.add(pair);
         }
         numbers.forget_gone();
-    }
-
-    fn pair(&self, view: &ViewId, service: &str) -> Option<&Pair> {
-        self.views.get(view)?.services.get(service)
+        if numbers.fallen().next().is_none() {
+            self.fallen.remove(view);
+        }
     }
 
     fn pair_mut(&mut self, view: &ViewId, service: &str) -> Option<&mut Pair> {
         self.views.get_mut(view)?.services.get_mut(service)
     }
 
-    fn fallen_in(&self, view: &ViewId) -> impl Iterator<Item = &String> {
-        let from = self.fallen.range((view.clone(), String::new())..);
-        let own = view.clone();
-        from.take_while(move |(of, _service)| *of == own)
-            .map(|(_view, service)| service)
+    fn fallen_in(&self, view: &ViewId) -> impl Iterator<Item = (&str, &Pair)> {
+        let numbers = self.views.get(view);
+        numbers.into_iter().flat_map(ViewNumbers::fallen)
     }
 
     /// Sets or ends the brake if the numbers require that. Returns whether it did.
@@ -244,11 +241,11 @@ impl FleetNumbers {
         }
         let mut lost: BTreeMap<ViewId, BTreeMap<String, u32>> = BTreeMap::new();
         for view in input.views() {
-            for service in self.fallen_in(view) {
-                let reference = self.pair(view, service).map_or(0, Pair::reference);
+            for (service, pair) in self.fallen_in(view) {
+                let reference = pair.reference();
                 if input.number(view, service) < reference {
                     let services = lost.entry(view.clone()).or_default();
-                    services.insert(service.clone(), reference);
+                    services.insert(service.to_owned(), reference);
                 }
             }
         }
@@ -257,13 +254,16 @@ impl FleetNumbers {
 
     /// The numbers for the store, which adds the leased runs.
     pub fn noted(&self) -> NotedFleet {
-        let pairs = self.fallen.iter().filter_map(|(view, service)| {
-            let numbers = self.views.get(view)?;
-            Some(NotedPair {
+        let views = self
+            .fallen
+            .iter()
+            .filter_map(|view| self.views.get_key_value(view));
+        let pairs = views.flat_map(|(view, numbers)| {
+            numbers.fallen().map(|(service, pair)| NotedPair {
                 view: view.clone(),
                 datacenter: numbers.datacenter.clone(),
-                service: service.clone(),
-                pair: numbers.services.get(&**service)?.clone(),
+                service: service.to_owned(),
+                pair: pair.clone(),
             })
         });
         NotedFleet {
@@ -278,8 +278,12 @@ impl FleetNumbers {
 
     fn end(&mut self) {
         self.set_at = None;
-        for (view, service) in std::mem::take(&mut self.fallen) {
-            if let Some(pair) = self.pair_mut(&view, &service) {
+        for view in std::mem::take(&mut self.fallen) {
+            let numbers = self.views.get_mut(&view);
+            for (_service, pair) in numbers
+                .into_iter()
+                .flat_map(|view| view.services.iter_mut())
+            {
                 pair.loosen();
             }
         }
@@ -290,11 +294,11 @@ impl FleetNumbers {
         self.totals = FleetTotals::default();
         self.fallen.clear();
         for (view, numbers) in &self.views {
-            for (service, pair) in numbers.services.iter() {
+            for (_service, pair) in numbers.services.iter() {
                 self.totals.add(pair);
-                if pair.has_past() {
-                    self.fallen.insert((view.clone(), String::from(&**service)));
-                }
+            }
+            if numbers.fallen().next().is_some() {
+                self.fallen.insert(view.clone());
             }
         }
     }

@@ -47,14 +47,18 @@ impl Pair {
             return;
         }
         let before = std::mem::replace(&mut self.now, now);
-        if is_set {
-            if self.past.is_empty() {
-                self.past.push((before, at));
-            }
-            return;
-        }
-        if now < before {
+        let is_noted = if is_set {
+            self.past.is_empty()
+        } else {
+            now < before
+        };
+        if is_noted {
+            // Most pairs have one such number, if any.
+            self.past.reserve_exact(1);
             self.past.push((before, at));
+        }
+        if is_set {
+            return;
         }
         // The numbers fall from the first on, so the present number hides the last ones.
         while self

@@ -11,6 +11,43 @@ pub const GONE_FOR: Duration = Duration::from_mins(2);
 /// Shortest time between two plans of a task whose effect waits for a decision.
 pub const PLANS_EVERY: Duration = Duration::from_mins(1);
 
+/// A kind of change in a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// An object is created.
+    Created,
+    /// Updated in place.
+    Updated,
+    /// Destroyed.
+    Deleted,
+    /// Destroyed and created again.
+    Replaced,
+    /// Taken into the state.
+    Imported,
+    /// At another address in the state than before.
+    Moved,
+    /// Removed from the state.
+    Forgotten,
+    /// With unknown actions.
+    Unknown,
+    /// An action that a provider is asked to do.
+    Invoked,
+    /// Put off to a later plan.
+    Deferred,
+}
+
+impl ChangeKind {
+    /// Whether such a change does harm.
+    pub const fn harms(self) -> bool {
+        match self {
+            Self::Deleted | Self::Replaced | Self::Forgotten | Self::Unknown | Self::Invoked => {
+                true
+            }
+            Self::Created | Self::Updated | Self::Imported | Self::Moved | Self::Deferred => false,
+        }
+    }
+}
+
 /// Facts about a plan that the rules look at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlanFacts {
@@ -25,6 +62,17 @@ pub struct PlanFacts {
 }
 
 impl PlanFacts {
+    /// The facts that follow from the changes of a plan.
+    pub fn of_changes(changes: impl IntoIterator<Item = ChangeKind>) -> Self {
+        let mut facts = Self::default();
+        for change in changes {
+            facts.changes |= change != ChangeKind::Deferred;
+            facts.harms |= change.harms();
+            facts.unclear |= change == ChangeKind::Deferred;
+        }
+        facts
+    }
+
     /// Whether the plan needs consent by this rule.
     pub const fn need_consent(&self, rule: ApprovalRule) -> bool {
         match rule {
@@ -125,6 +173,26 @@ mod tests {
         end: None,
         stopped: false,
     };
+
+    #[test]
+    fn destroying_replacing_forgetting_and_invoking_do_harm() {
+        use ChangeKind::{
+            Created, Deferred, Deleted, Forgotten, Imported, Invoked, Moved, Replaced, Unknown,
+            Updated,
+        };
+        let seen = |changes: &[ChangeKind]| {
+            let facts = PlanFacts::of_changes(changes.iter().copied());
+            [facts.changes, facts.harms, facts.unclear]
+        };
+        assert_eq!(seen(&[]), [false, false, false]);
+        for change in [Created, Updated, Imported, Moved] {
+            assert_eq!(seen(&[change]), [true, false, false], "{change:?}");
+        }
+        for change in [Deleted, Replaced, Forgotten, Unknown, Invoked] {
+            assert_eq!(seen(&[Created, change]), [true, true, false], "{change:?}");
+        }
+        assert_eq!(seen(&[Deferred]), [false, false, true]);
+    }
 
     #[test]
     fn rules_ask_for_more_and_more() {

@@ -198,7 +198,9 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     if wanted.requested && !wanted.accompanies {
         return own_run;
     }
-    let is_due = wanted.requested || runs.owes;
+    // The lease of a run does not pay what the task owes, but its apply will.
+    let is_at_work = !runs.withdrawn && runs.running == Some(wanted.input);
+    let is_due = wanted.requested || runs.owes && !is_at_work;
     let current = runs.running.or(runs.last_applied);
     let unchanged = !runs.withdrawn && current == Some(wanted.input);
     if wanted.skip_unchanged && !is_due && unchanged {

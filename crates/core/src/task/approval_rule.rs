@@ -52,11 +52,72 @@ impl Default for ApprovalDefaults {
 }
 
 impl ApprovalDefaults {
-    /// The rule in force for a task: its own in the present declaration, else the default, but never less strict than
-    /// that of the file's task of the same name, which the API has deleted.
-    pub fn rule_of(self, own: Option<ApprovalRule>, deleted: Option<ApprovalRule>) -> ApprovalRule {
-        own.unwrap_or(self.rule).max(deleted.unwrap_or_default())
+    /// The rule of the files for a task: its own, else the default, but never less strict than that of the file's task
+    /// of the same name, which the API has deleted. The API can only make it stricter.
+    pub fn rule_of(self, own: Option<ApprovalRule>, deleted: Option<ApprovalRule>) -> FileRule {
+        let (rule, source) = match own {
+            Some(rule) => (rule, RuleSource::Task),
+            None => (self.rule, RuleSource::Default),
+        };
+        match deleted {
+            Some(deleted) if deleted > rule => FileRule {
+                rule: deleted,
+                source: RuleSource::DeletedTask,
+            },
+            _ => FileRule { rule, source },
+        }
     }
+}
+
+/// The rule of the files for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRule {
+    /// The rule.
+    pub rule: ApprovalRule,
+    /// The setting that the rule is from.
+    pub source: RuleSource,
+}
+
+impl FileRule {
+    /// The rule in force for a task whose API declaration has the rule `api`.
+    pub fn in_force(self, api: Option<ApprovalRule>) -> ApprovalRule {
+        self.rule.max(api.unwrap_or_default())
+    }
+
+    /// Returns the rule to store for a request with the rule `wanted`: `None` if the rule of the files says the same.
+    pub fn accept(self, wanted: ApprovalRule) -> Result<Option<ApprovalRule>, LaxerRule> {
+        if wanted < self.rule {
+            return Err(LaxerRule {
+                wanted,
+                files: self,
+            });
+        }
+        Ok(Some(wanted).filter(|wanted| *wanted > self.rule))
+    }
+}
+
+spelled! {
+    /// Settings of files that determine the rule of a task. The names are for display.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RuleSource {
+        /// The key of the task.
+        Task = "`approval` of the task in the configuration",
+        /// The key of the top level.
+        Default = "`approval` at the top level of the configuration",
+        /// The key of the task of this name that the API has deleted.
+        DeletedTask = "`approval` of the configured task of this name, which the API has deleted",
+    }
+}
+
+/// A request declares a rule that is less strict than that of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`approval` cannot be {:?}: {:?} is in force by {}, and the API can only make it stricter",
+    .wanted.as_str(), .files.rule.as_str(), .files.source.as_str()
+)]
+pub struct LaxerRule {
+    wanted: ApprovalRule,
+    files: FileRule,
 }
 
 impl fmt::Display for ApprovalDefaults {
@@ -81,9 +142,32 @@ mod tests {
             rule,
             ..ApprovalDefaults::default()
         };
-        assert_eq!(defaults(Destroy).rule_of(None, None), Destroy);
-        assert_eq!(defaults(Destroy).rule_of(Some(Never), None), Never);
-        assert_eq!(defaults(Never).rule_of(None, Some(Always)), Always);
-        assert_eq!(defaults(Always).rule_of(None, Some(Destroy)), Always);
+        let cases = [
+            (Destroy, None, None, Destroy, RuleSource::Default),
+            (Destroy, Some(Never), None, Never, RuleSource::Task),
+            (Never, None, Some(Always), Always, RuleSource::DeletedTask),
+            (Always, None, Some(Destroy), Always, RuleSource::Default),
+        ];
+        for (default, own, deleted, rule, source) in cases {
+            let found = defaults(default).rule_of(own, deleted);
+            assert_eq!(found, FileRule { rule, source });
+        }
+    }
+
+    #[test]
+    fn the_api_makes_rules_only_stricter() {
+        let files = FileRule {
+            rule: Destroy,
+            source: RuleSource::Default,
+        };
+        assert_eq!(files.accept(Always), Ok(Some(Always)));
+        assert_eq!(files.accept(Destroy), Ok(None));
+        assert_eq!(
+            files.accept(Never).unwrap_err().to_string(),
+            "`approval` cannot be \"never\": \"destroy\" is in force by `approval` at the top level of the \
+             configuration, and the API can only make it stricter"
+        );
+        let in_force = [None, Some(Never), Some(Always)].map(|api| files.in_force(api));
+        assert_eq!(in_force, [Destroy, Destroy, Always]);
     }
 }

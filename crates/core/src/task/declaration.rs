@@ -72,13 +72,14 @@ impl TaskSpec {
         mended == *read
     }
 
-    /// The digest of the declaration: of everything except the content of a local module and the capabilities that a
-    /// worker needs.
+    /// The digest of the declaration: of everything except the content of a local module, the capabilities that a
+    /// worker needs and the rule of the API, which a new declaration keeps.
     pub fn declaration(&self) -> Result<Digest, serde_json::Error> {
         let mut declared = self.clone();
         declared.definition.module_digest = None;
         declared.definition.bundle = None;
         declared.requirement = Requirement::default();
+        declared.api_approval = None;
         Ok(Digest::of(&serde_json::to_vec(&declared)?))
     }
 
@@ -144,6 +145,7 @@ mod tests {
             file_settings: FileSettings::default(),
             requirement: Requirement::default(),
             on_delete: OnDelete::default(),
+            api_approval: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use serde::Deserialize;
 
+use crate::task::approval_rule::ApprovalRule;
 use crate::task::deletion::OnDelete;
 use crate::view::condition::{Condition, ModuleInput};
 
@@ -45,6 +46,8 @@ pub struct TaskDraft {
     pub workspace: Option<DraftWorkspace>,
     /// Treatment of its infrastructure when the task is deleted; `None` if not declared.
     pub on_delete: Option<OnDelete>,
+    /// Which effects need the consent of a person; `None` if not declared.
+    pub approval: Option<ApprovalRule>,
 }
 
 /// A declared task is refused. The texts are shown to its author.

@@ -50,6 +50,12 @@ pub enum InvalidText {
         /// Maximum number of entries.
         limit: usize,
     },
+    /// A text has the character U+0000, which neither Terraform nor the database takes.
+    #[error("`{member}` has the character U+0000")]
+    Nul {
+        /// The member of the task object.
+        member: &'static str,
+    },
     /// A filter would keep Consul busy, or is invalid.
     #[error("`filter` cannot be sent to Consul: {0}")]
     Filter(InvalidFilter),
@@ -68,6 +74,8 @@ impl TaskDraft {
         all_within("providers", &self.providers, NAME)?;
         all_within("outputs", &self.outputs, NAME)?;
         all_within("variables", self.variables.keys(), NAME)?;
+        let mut values = self.variables.values();
+        values.try_for_each(|value| no_nul("variables", value))?;
         if let Some(workspace) = &self.workspace {
             let texts = [
                 &workspace.execution_mode,
@@ -99,9 +107,16 @@ fn check_services(query: &ServicesQuery) -> Result<(), InvalidText> {
     all_within("names", &query.names, SHORT)?;
     within("regexp", query.regexp.as_deref().unwrap_or_default(), LONG)?;
     check_place(&query.datacenter, &query.namespace)?;
+    let mut meta = query.cts_user_defined_meta.iter();
+    let has_nul = meta.any(|(key, value)| key.contains('\0') || value.contains('\0'));
+    if has_nul {
+        let member = "cts_user_defined_meta";
+        return Err(InvalidText::Nul { member });
+    }
     let meta = query.cts_user_defined_meta.iter();
     let bytes = meta.map(|(key, value)| key.len() + value.len()).sum();
     no_more("cts_user_defined_meta", bytes, TEXT)?;
+    no_nul("filter", &query.filter)?;
     let filter = FilterLimits::REQUEST.check(&query.filter);
     filter.map_err(InvalidText::Filter)
 }
@@ -132,7 +147,15 @@ fn all_within<'a>(
 }
 
 fn within(member: &'static str, text: &str, limit: usize) -> Result<(), InvalidText> {
+    no_nul(member, text)?;
     no_more(member, text.len(), limit)
+}
+
+fn no_nul(member: &'static str, text: &str) -> Result<(), InvalidText> {
+    if text.contains('\0') {
+        return Err(InvalidText::Nul { member });
+    }
+    Ok(())
 }
 
 fn no_more(member: &'static str, bytes: usize, limit: usize) -> Result<(), InvalidText> {
@@ -284,6 +307,8 @@ mod tests {
                 limit,
             };
             assert_eq!(draft.check_texts(), Err(expected));
+            set(&mut draft, "x\0".to_owned());
+            assert_eq!(draft.check_texts(), Err(InvalidText::Nul { member }));
         }
     }
 

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::spelled;
+use crate::task::approval_ignore::IgnoredAttribute;
 use crate::task::approval_rule::ApprovalRule;
 use crate::task::shrink_limit::ShrinkLimit;
 use crate::words::timeouts::TaskTimeouts;
@@ -37,6 +38,9 @@ pub struct FileSettings {
     /// without their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalRule>,
+    /// Attributes that are not part of the effects of its plans; an extension of cts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approval_ignore: Vec<IgnoredAttribute>,
 }
 
 impl Default for FileSettings {
@@ -48,6 +52,7 @@ impl Default for FileSettings {
             guard: ShrinkLimit::default(),
             concurrency_group: None,
             approval: None,
+            approval_ignore: Vec::new(),
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::engine::capability::Requirement;
 use crate::engine::provider::ProviderId;
 use crate::spelled;
+use crate::task::approval_rule::ApprovalRule;
 use crate::task::buffer::{BufferPeriod, BufferSetting};
 use crate::task::deletion::OnDelete;
 use crate::task::file_settings::{FileDefinition, FileSettings};
@@ -48,6 +49,10 @@ pub struct TaskSpec {
     /// Treatment of its infrastructure when it is deleted over the API; an extension of cts.
     #[serde(default)]
     pub on_delete: OnDelete,
+    /// Rule of an API declaration that is stricter than that of the files; an extension of cts. A new declaration in a
+    /// file keeps it.
+    #[serde(default)]
+    pub api_approval: Option<ApprovalRule>,
 }
 
 /// Serializes the members in the order in which every version stores them: digests over this form decide whether a
@@ -67,6 +72,8 @@ impl Serialize for TaskSpec {
             file_settings: &'a FileSettings,
             #[serde(skip_serializing_if = "Option::is_none")]
             on_delete: Option<&'a OnDelete>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            api_approval: &'a Option<ApprovalRule>,
         }
         let Self {
             definition,
@@ -76,6 +83,7 @@ impl Serialize for TaskSpec {
             file_settings,
             requirement,
             on_delete,
+            api_approval,
         } = self;
         let stored = Stored {
             definition,
@@ -87,6 +95,7 @@ impl Serialize for TaskSpec {
             requirement,
             file_settings,
             on_delete: Some(on_delete).filter(|on_delete| !on_delete.is_retain()),
+            api_approval,
         };
         stored.serialize(serializer)
     }

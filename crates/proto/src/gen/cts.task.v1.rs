@@ -65,6 +65,10 @@ pub struct Task {
     /// settings. Ignored in requests.
     #[prost(bool, tag = "31")]
     pub lists_services: bool,
+    /// Which effects need the consent of a person: "never", "destroy" or "always". In a request, a rule that is at least as
+    /// strict as that of the files; empty to leave it unchanged. In an answer, the rule in force; empty for "never".
+    #[prost(string, tag = "32")]
+    pub approval: ::prost::alloc::string::String,
 }
 /// Settings of a task's workspace on the platform; empty texts count as absent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1021,6 +1025,11 @@ pub struct UpdateTaskRequest {
     /// Run of the changed task. A task that is switched off does not run, whatever the mode.
     #[prost(enumeration = "RunMode", tag = "3")]
     pub run_mode: i32,
+    /// Approves this effect of the task, which an inspection of it has shown; empty for none. Needs the right "approve", and
+    /// that the task is enabled. The reason "not_shown" if no inspection that is kept has shown the effect, or if it is
+    /// rejected.
+    #[prost(string, tag = "4")]
+    pub approve: ::prost::alloc::string::String,
 }
 /// The task is changed, or was inspected.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1338,6 +1347,7 @@ pub mod task_service_client {
     /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
     /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
     /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is not in conflict
+    /// not_shown        FAILED_PRECONDITION  no inspection has shown the effect to be approved, or it is rejected
     /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken still exists
     /// revision         ABORTED              the task is not at the revision that was named
     /// lost_more        ABORTED              the task has lost more than the caller of a release has seen
@@ -1984,6 +1994,7 @@ pub mod task_service_server {
     /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
     /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
     /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is not in conflict
+    /// not_shown        FAILED_PRECONDITION  no inspection has shown the effect to be approved, or it is rejected
     /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken still exists
     /// revision         ABORTED              the task is not at the revision that was named
     /// lost_more        ABORTED              the task has lost more than the caller of a release has seen

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use cts_core::callers::{Caller, CallerKind};
+use cts_core::callers::{Caller, CallerKind, Rights};
 use cts_proto::access::v1 as proto;
 use prost::Message as _;
 use tonic::metadata::{BinaryMetadataValue, MetadataValue};
@@ -85,6 +85,11 @@ impl CallContext {
             request_id: message.request_id.clone(),
         }
     }
+}
+
+/// The rights of the caller of a request; all rights if no listener has checked the request.
+pub fn rights<T>(request: &tonic::Request<T>) -> Rights {
+    request.extensions().get().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The rules of a listener.
 
 use cts_access::{Authenticator, Principal, Refusals};
-use cts_core::callers::{Role, ServiceRole};
+use cts_core::callers::{PlanValues, Rights, Role, ServiceRole};
 use cts_listen::Browsers;
 use tonic::Status;
 
@@ -17,6 +17,8 @@ pub struct AccessRules {
     pub require_auth: bool,
     /// Names of other domains in certificates give no roles (`security.domain`).
     pub domain: Option<String>,
+    /// The role from which on callers see the values of plans (`security.plan_values`).
+    pub plan_values: PlanValues,
     /// Recognises tokens; without it no token is accepted.
     pub authenticator: Option<Authenticator>,
     /// Takes notes of refused calls.
@@ -90,6 +92,27 @@ impl AccessRules {
                 "{method} needs a client certificate with a role of: {rule} (security.service_roles)"
             )),
         })
+    }
+
+    /// The rights of the owner of a certificate, or of a caller without one. Services check their own callers. Without
+    /// `service_roles` every certificate has all rights.
+    pub(super) fn rights(&self, identity: Option<&PeerIdentity>) -> Rights {
+        match identity {
+            Some(PeerIdentity { roles, .. })
+                if self.service_roles
+                    && !ServiceRole::SERVERS
+                        .iter()
+                        .any(|role| roles.contains(*role)) =>
+            {
+                self.rights_of(roles.person())
+            }
+            _ => Rights::default(),
+        }
+    }
+
+    /// The rights of a caller with this role.
+    pub(super) fn rights_of(&self, role: Option<Role>) -> Rights {
+        Rights::of(role, self.plan_values)
     }
 
     /// Whether a client is believed when it names another caller.

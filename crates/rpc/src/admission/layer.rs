@@ -97,7 +97,9 @@ where
         match verdict {
             Verdict::Admitted => {
                 let context = context(&checks.rules, &peer, request.headers());
+                let rights = checks.rules.rights(peer.identity.as_deref());
                 request.extensions_mut().insert(context);
+                request.extensions_mut().insert(rights);
                 Either::Left(self.inner.call(request))
             }
             Verdict::Refused(status) => {
@@ -113,13 +115,14 @@ where
                     let judged = checks.recognise(path, &token, address).await;
                     let judged = judged.and_then(|(caller, principal)| {
                         match judge_token(path, rule, &principal) {
-                            Ok(()) => Ok(caller),
+                            Ok(()) => Ok((caller, checks.rules.rights_of(principal.role))),
                             Err(status) => Err((caller, status)),
                         }
                     });
                     match judged {
-                        Ok(caller) => {
+                        Ok((caller, rights)) => {
                             request.extensions_mut().insert(CallContext::of(caller));
+                            request.extensions_mut().insert(rights);
                             inner.oneshot(request).await
                         }
                         Err((caller, status)) => {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use cts_core::{
-    CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod, DraftWorkspace,
-    KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition, ServicesQuery, TaskDraft,
+    ApprovalRule, CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod,
+    DraftWorkspace, KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition,
+    ServicesQuery, TaskDraft,
 };
 use cts_proto::task::v1 as proto;
 
@@ -34,6 +35,7 @@ pub fn draft_from_wire(task: proto::Task) -> Result<TaskDraft, ConversionError> 
         terraform_version: task.terraform_version,
         workspace: task.terraform_cloud_workspace.map(workspace_from_wire),
         on_delete: on_delete_from_wire(task.on_delete)?,
+        approval: approval_from_wire(&task.approval)?,
     })
 }
 
@@ -64,6 +66,7 @@ pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
         terraform_version: draft.terraform_version,
         terraform_cloud_workspace: draft.workspace.map(workspace_to_wire),
         on_delete: on_delete.unwrap_or_default().into(),
+        approval: draft.approval.map_or("", ApprovalRule::as_str).to_owned(),
         ..proto::Task::default()
     }
 }
@@ -118,6 +121,14 @@ same_fields!(
 fn on_delete_from_wire(on_delete: i32) -> Result<Option<OnDelete>, ConversionError> {
     let known = proto::OnDelete::try_from(on_delete).map(known_on_delete);
     known.map_err(|_unknown| invalid("Task.on_delete", &on_delete))
+}
+
+fn approval_from_wire(approval: &str) -> Result<Option<ApprovalRule>, ConversionError> {
+    if approval.is_empty() {
+        return Ok(None);
+    }
+    let rule = approval.parse::<ApprovalRule>().map(Some);
+    rule.map_err(|_unknown| invalid("Task.approval", &approval))
 }
 
 fn condition_to_wire(condition: Condition) -> proto::Condition {
@@ -297,6 +308,7 @@ mod tests {
                 terraform_version: "1.9.0".into(),
             }),
             on_delete: Some(OnDelete::Destroy),
+            approval: Some(ApprovalRule::Always),
         }
     }
 

@@ -120,6 +120,7 @@ pub fn plan_to_wire(plan: Plan) -> proto::Planned {
         text: plan.text,
         changes_present: plan.changes_present,
         remote_url: plan.remote_url.unwrap_or_default(),
+        ..proto::Planned::default()
     }
 }
 

@@ -26,7 +26,8 @@ pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
     }
 }
 
-/// Returns the declaration of a task, as far as the API shows it.
+/// Returns the declaration of a task, as far as the API shows it; without the rule of approval, which depends on settings
+/// in force.
 fn draft_of(spec: &TaskSpec) -> TaskDraft {
     let definition = spec.definition.clone();
     let providers = definition.providers.iter();
@@ -54,6 +55,7 @@ fn draft_of(spec: &TaskSpec) -> TaskDraft {
         workspace: definition.workspace.map(workspace),
         // The default is left out.
         on_delete: (!spec.on_delete.is_retain()).then_some(spec.on_delete),
+        approval: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use cts_core::callers::Role;
+use cts_core::callers::{Rights, Role};
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::admission::{AccessRules, CallContext};
 use cts_rpc::{Address, ClientTls, Endpoints, ServerTls, connect_tls};
@@ -76,7 +76,10 @@ played! {
 
 fn answer(request: &Request<Body>) -> Response<Body> {
     let context = request.extensions().get::<CallContext>().unwrap();
-    let caller = format!("{} {}", context.caller, context.request_id);
+    let rights: Option<&Rights> = request.extensions().get();
+    let hides = rights.is_some_and(|rights| !rights.sees_values);
+    let values = if hides { " without values" } else { "" };
+    let caller = format!("{}{values} {}", context.caller, context.request_id);
     let response = Response::builder()
         .header("content-type", "application/grpc")
         .header("caller", caller.trim_end());

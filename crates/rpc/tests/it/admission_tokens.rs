@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use cts_access::{Authenticator, Issuers, NewToken, TokenEntry, TokenTable};
-use cts_core::callers::{Caller, CallerKind, Role, TaskPatterns};
+use cts_core::callers::{Caller, CallerKind, PlanValues, Role, TaskPatterns};
 use cts_rpc::admission::{AccessRules, CALLER_METADATA, CallContext};
 use cts_runtime::SystemClock;
 use secrecy::ExposeSecret as _;
@@ -168,6 +168,41 @@ async fn with_both_switches_a_role_or_a_token_suffices() {
     });
     let refused = call(&stage.await.plainly(), LIST, &[("authorization", &admin)]).await;
     assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+}
+
+#[tokio::test]
+async fn values_of_plans_need_more_than_reading_if_the_setting_says_so() {
+    let tokens = Tokens::new();
+    let rules = AccessRules {
+        plan_values: PlanValues::Operate,
+        ..tokens.rules()
+    };
+    let stage = Stage::plain(rules.clone()).await;
+    let channel = stage.plainly();
+    for (role, caller) in [
+        ("read", "token \"ci\" without values"),
+        ("approve", "token \"ci\""),
+        ("operate", "token \"ci\""),
+        ("admin", "token \"ci\""),
+    ] {
+        let answer = call(&channel, LIST, &[("authorization", &tokens.get(role))]).await;
+        assert_eq!(answer.unwrap(), caller, "{role}");
+    }
+    let stage = Stage::with_tls(AccessRules {
+        service_roles: true,
+        ..rules
+    })
+    .await;
+    for (role, hides) in [
+        ("read", true),
+        ("approve", false),
+        ("operator", false),
+        ("gateway", false),
+    ] {
+        let channel = stage.certified(&[&named(role)]).await;
+        let caller = call(&channel, LIST, &[]).await.unwrap();
+        assert_eq!(caller.ends_with(" without values"), hides, "{caller}");
+    }
 }
 
 #[tokio::test]

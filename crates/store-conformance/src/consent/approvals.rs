@@ -4,14 +4,14 @@ use cts_core::runs::EnqueueDecision::{Replace, Withhold};
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{ApprovalDefaults, Permit};
 use cts_proto::run::v1::ApprovalState;
-use cts_store::ApprovalError;
+use cts_store::{ApprovalError, RunFilter};
 
 use super::asking::{
     FREE, USED, approve, asked, asks, begin, consents, decide, decision, harmless, permit, reject,
-    ruled, skip, waiting,
+    reopen, ruled, skip, waiting,
 };
 use crate::Fixture;
-use crate::scene::{Scene, seconds, task};
+use crate::scene::{Scene, all_runs, seconds, task};
 
 pub async fn a_run_under_a_rule_waits_until_its_effect_is_approved<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
@@ -23,12 +23,23 @@ pub async fn a_run_under_a_rule_waits_until_its_effect_is_approved<F: Fixture>()
     let waits = scene.run(run).await;
     assert_eq!(waits.status, RunStatus::Queued);
     assert_eq!((waits.awaits.as_deref(), waits.attempts), (Some("e1"), 0));
+    let awaiting = RunFilter {
+        awaits: true,
+        ..all_runs()
+    };
+    let listed = scene.listed(&awaiting).await;
+    assert_eq!(listed.iter().map(|it| it.id).collect::<Vec<_>>(), [run]);
+    let depth = scene.queue_depth().await;
+    assert_eq!((depth.queued, depth.awaiting, depth.ready), (0, 1, 0));
     let [consent] = consents(&scene).await.try_into().expect("one effect waits");
     assert_eq!((consent.run, consent.state), (run, ApprovalState::Waiting));
 
     let decided = approve(&scene, &[("a", "e1")]).await;
     let by = decided[0].decided.as_ref().expect("it is decided");
     assert_eq!((&*by.by, &*by.comment), ("alice", "yes"));
+    assert_eq!(scene.listed(&awaiting).await, []);
+    let depth = scene.queue_depth().await;
+    assert_eq!((depth.queued, depth.awaiting, depth.ready), (1, 0, 1));
     let lease = scene.lease().await;
     assert_eq!((lease.run, lease.asks_permission), (run, true));
     assert_eq!(asks(&scene, &lease, "e1").await.permit, USED);
@@ -63,12 +74,17 @@ pub async fn a_further_attempt_has_the_consent_and_a_slow_retry_too<F: Fixture>(
     let mut lease = scene.lease().await;
     let used = |run| {
         let store = scene.store();
-        async move { store.used_consent(run).await.expect("consents can be read") }
+        async move {
+            store
+                .given_consent(run)
+                .await
+                .expect("consents can be read")
+        }
     };
     for attempt in 1..=4 {
         assert_eq!(asks(&scene, &lease, "e1").await.permit, USED, "{attempt}");
-        let (effect, _plan) = used(lease.run).await.expect("it is used");
-        assert_eq!(effect, "e1");
+        let given = used(lease.run).await.expect("it is used");
+        assert_eq!((&*given.effect, given.destroys), ("e1", false));
         let completed = scene.failed(&lease, "no").await;
         scene.advance(completed.next_due.expect("another one follows"));
         lease = scene.lease().await;
@@ -117,19 +133,10 @@ pub async fn a_rejected_effect_ends_its_run_and_withholds_its_input<F: Fixture>(
 pub async fn a_reopened_effect_is_asked_for_again<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
     waiting(&scene, "a", "one", "e1").await;
-    let reopen = |run| {
-        let store = scene.store();
-        async move {
-            store
-                .reopen_approvals(&task("a"), run)
-                .await
-                .expect("it can be reopened")
-        }
-    };
-    assert_eq!(reopen(scene.run_id()).await, 0);
+    assert_eq!(reopen(&scene, "a", scene.run_id()).await, 0);
     reject(&scene, "a", "e1").await;
     let again = scene.run_id();
-    assert_eq!(reopen(again).await, 1);
+    assert_eq!(reopen(&scene, "a", again).await, 1);
     let lease = scene.lease().await;
     assert_eq!(lease.run, again);
     let answer = asks(&scene, &lease, "e1").await;

@@ -42,6 +42,8 @@ pub struct Plan {
     summary: PlanSummary,
     /// The effect whose rest the plan is.
     pub rest_of: Option<&'static str>,
+    /// The approved destruction of which the plan is a part.
+    pub part_of: Option<&'static str>,
 }
 
 /// A plan with this effect, which destroys something.
@@ -58,6 +60,7 @@ pub fn asked(effect: &str) -> Plan {
             ..PlanSummary::default()
         },
         rest_of: None,
+        part_of: None,
     }
 }
 
@@ -66,6 +69,16 @@ pub fn harmless(effect: &str) -> Plan {
     let mut plan = asked(effect);
     plan.facts.harms = false;
     plan
+}
+
+/// A plan that changes nothing.
+pub fn nothing() -> Plan {
+    Plan {
+        facts: PlanFacts::default(),
+        summary: PlanSummary::default(),
+        rest_of: None,
+        part_of: None,
+    }
 }
 
 /// A plan with this effect, which creates something, as its summary tells too.
@@ -84,6 +97,7 @@ pub async fn permit<F: Fixture>(scene: &Scene<F>, lease: &Lease, plan: &Plan) ->
         facts: &plan.facts,
         summary: &plan.summary,
         rest_of: plan.rest_of,
+        part_of: plan.part_of,
     };
     let store = scene.store();
     let answer = store.permit_apply(lease.run, &lease.holder, lease.epoch, asked);
@@ -146,6 +160,12 @@ pub async fn reject<F: Fixture>(scene: &Scene<F>, name: &str, effect: &str) {
     let decision = decision(&[(name, effect)], Some(scene.event_id()));
     let decided = scene.store().decide_approvals(&decision).await;
     decided.expect("the effect waits");
+}
+
+/// Forgets that effects of a task were rejected; returns their number.
+pub async fn reopen<F: Fixture>(scene: &Scene<F>, name: &str, run: RunId) -> u32 {
+    let reopened = scene.store().reopen_approvals(&task(name), run).await;
+    reopened.expect("effects can be reopened")
 }
 
 /// Withdraws effects that are gone; returns their number.

@@ -195,7 +195,9 @@ impl<F: Fixture> Walk<F> {
         if completed.status == RunStatus::Succeeded {
             self.applied = Some(held.input.text);
         }
-        if matches!(outcome, AttemptOutcome::Declined(_)) {
+        // A rejection that was forgotten meanwhile withholds nothing.
+        let is_declined = matches!(outcome, AttemptOutcome::Declined(_));
+        if is_declined && completed.status.is_end() {
             self.withheld.push(held.input.text);
         }
         self.ended(held, &[retry], completed.status).await;

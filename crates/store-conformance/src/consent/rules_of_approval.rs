@@ -3,7 +3,7 @@
 use cts_core::runs::EnqueueDecision::Enqueue;
 use cts_core::runs::RunKind;
 use cts_core::{ApprovalRule, Creation, Permit, TaskPhase};
-use cts_store::Claim;
+use cts_store::{Claim, TaskChange};
 
 use super::asking::{
     FREE, approve, asks, begin, created, decide, defaults, harmless, permit, ruled, waiting,
@@ -65,6 +65,8 @@ pub async fn the_default_in_force_is_the_rule_of_tasks_without_their_own<F: Fixt
 pub async fn the_rule_of_a_deleted_task_counts_for_its_successor<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
     assert!(scene.delete("a").await);
+    let rules = scene.store().file_rules().await.expect("rules can be read");
+    assert_eq!(rules.of(&spec("a")).rule, ApprovalRule::Destroy);
     scene.created("a").await;
     let lease = begin(&scene, "a", "one").await;
     assert!(lease.asks_permission);
@@ -102,6 +104,55 @@ pub async fn a_rule_that_is_relaxed_asks_no_longer<F: Fixture>() {
     assert_eq!(again.run, lease.run);
     assert_eq!(permit(&scene, &again, &created("e1")).await.permit, FREE);
     assert_eq!(scene.acquire().await, None);
+}
+
+pub async fn the_api_makes_a_rule_stricter_until_a_declaration_of_the_api<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[spec("a")]).await;
+    let stricter = |rule| {
+        let mut stricter = spec("a");
+        stricter.api_approval = rule;
+        TaskChange {
+            spec: Some(stricter),
+            ..TaskChange::default()
+        }
+    };
+    scene
+        .change("a", stricter(Some(ApprovalRule::Always)))
+        .await
+        .expect("the task exists");
+    let earlier = Claim {
+        asks_permission: false,
+        ..claim()
+    };
+    scene.queue("a", "one").await;
+    assert_eq!(scene.acquire_as(&earlier).await, None);
+    let lease = scene.lease().await;
+    assert_eq!(
+        permit(&scene, &lease, &created("e1")).await.permit,
+        Permit::Waits
+    );
+    scene.interrupted(&lease).await;
+    // Another declaration of the file keeps the rule, and a change of the rule keeps the run.
+    let mut file = spec("a");
+    file.file_settings.approval = Some(ApprovalRule::Destroy);
+    scene.configure(&[file]).await;
+    assert_eq!(
+        scene.there("a").await.spec.api_approval,
+        Some(ApprovalRule::Always)
+    );
+    assert_eq!(scene.acquire().await, None);
+    scene
+        .change("a", stricter(None))
+        .await
+        .expect("the task exists");
+    let again = scene.lease().await;
+    assert_eq!(again.run, lease.run);
+    assert!(!again.asks_permission);
+    let rules = scene.store().file_rules().await.expect("rules can be read");
+    assert_eq!(
+        (rules.defaults.rule, rules.deleted.len()),
+        (ApprovalRule::Never, 0)
+    );
 }
 
 pub async fn an_apply_that_needs_no_consent_uses_one_up<F: Fixture>() {

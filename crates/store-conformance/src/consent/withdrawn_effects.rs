@@ -2,6 +2,7 @@
 
 use cts_core::runs::EnqueueDecision::Withhold;
 use cts_core::runs::{AttemptOutcome, RunKind};
+use cts_core::state::StateDecision;
 use cts_core::{ApprovalRule, Permit};
 use cts_store::Claim;
 
@@ -10,7 +11,7 @@ use super::asking::{
     reject, ruled, waiting,
 };
 use crate::Fixture;
-use crate::scene::{Scene, claim, destroyed, other};
+use crate::scene::{Scene, claim, destroyed, other, task};
 
 pub async fn a_cancelled_run_withdraws_its_effect<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
@@ -208,4 +209,51 @@ pub async fn a_destruction_that_is_cancelled_during_its_apply_asks_again<F: Fixt
     assert!(!scene.delete_as("a", deletion).await);
     let lease = scene.lease().await;
     assert_eq!(asks(&scene, &lease, "gone").await.permit, Permit::Waits);
+}
+
+pub async fn a_decision_about_the_state_withdraws_consents_and_the_run_asks_again<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[ruled("a")]).await;
+    let run = waiting(&scene, "a", "one", "e1").await;
+    let decide = async || {
+        let (name, from) = (task("a"), StateDecision::From(task("earlier")));
+        let (store, run) = (scene.store(), scene.run_id());
+        let decided = store.decide_terraform_state(&name, &from, run).await;
+        decided.expect("the task is there");
+        assert!(consents(&scene).await.is_empty());
+    };
+    for is_approved in [false, true] {
+        if is_approved {
+            approve(&scene, &[("a", "e1")]).await;
+        }
+        decide().await;
+        let lease = scene.lease().await;
+        assert_eq!(lease.run, run);
+        let answer = asks(&scene, &lease, "e1").await;
+        assert_eq!((answer.permit, answer.is_new), (Permit::Waits, true));
+        scene.interrupted(&lease).await;
+    }
+}
+
+/// The consent to the whole is gone between the look at it and the question about a part of it.
+pub async fn a_part_of_a_destruction_waits_under_its_own_effect<F: Fixture>() {
+    let mut spec = destroyed("a");
+    spec.file_settings.approval = Some(ApprovalRule::Destroy);
+    let scene = Scene::<F>::configured(&[spec]).await;
+    let lease = begin(&scene, "a", "one").await;
+    assert_eq!(permit(&scene, &lease, &harmless("e0")).await.permit, FREE);
+    scene.applied(&lease).await;
+    let deletion = scene.as_task_says();
+    assert!(!scene.delete_as("a", deletion).await);
+    let lease = scene.lease().await;
+    let mut part = asked("part");
+    part.part_of = Some("whole");
+    assert_eq!(permit(&scene, &lease, &part).await.permit, Permit::Waits);
+    let effects = consents(&scene).await.into_iter();
+    let effects: Vec<String> = effects.map(|it| it.effect).collect();
+    assert_eq!(effects, ["part"]);
+    assert_eq!(asks(&scene, &lease, "whole").await.permit, Permit::Waits);
+    scene.interrupted(&lease).await;
+    approve(&scene, &[("a", "whole")]).await;
+    let lease = scene.lease().await;
+    assert_eq!(permit(&scene, &lease, &part).await.permit, USED);
 }

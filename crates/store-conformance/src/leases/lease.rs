@@ -23,6 +23,7 @@ fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
         input: input("1").hash,
         attempt: 1,
         timeouts: TaskTimeouts::default(),
+        ignored: Vec::new(),
         state: StateRecord::default(),
         delivery: None,
         trace: None,

@@ -58,6 +58,7 @@ impl Model {
         let ready = || self.waiting().filter(|(due, _)| *due <= self.now);
         QueueDepth {
             queued: queued.filter(|run| self.may_run(run)).count() as u64,
+            awaiting: 0,
             ready: ready().count() as u64,
             running: self.runs.values().filter(|run| run.is_at_work()).count() as u64,
             oldest_ready: ready().map(|(due, _)| self.now.saturating_sub(due)).max(),
@@ -113,6 +114,7 @@ impl Model {
             input: run.input,
             attempt: run.attempts,
             timeouts: self.tasks[&run.task].stored.spec.file_settings.timeouts,
+            ignored: Vec::new(),
             state: StateRecord::default(),
             delivery,
             trace: None,

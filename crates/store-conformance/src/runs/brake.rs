@@ -63,7 +63,7 @@ pub(super) async fn note<F: Fixture>(scene: &Scene<F>, fleet: &NotedFleet) -> Br
 }
 
 /// Sets the brake; returns the tasks that it holds, and those of leased runs.
-pub(super) async fn set<F: Fixture>(scene: &Scene<F>, now: u32) -> (Vec<String>, Vec<String>) {
+pub(crate) async fn set<F: Fixture>(scene: &Scene<F>, now: u32) -> (Vec<String>, Vec<String>) {
     let noted = note(scene, &fleet(now, true)).await;
     let BrakeNote::Noted { held, leased } = noted else {
         return (Vec::new(), Vec::new());
@@ -79,7 +79,7 @@ pub(super) async fn stored<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
 }
 
 /// An input with this many instances, compared with the brake if that `is_set`.
-pub(super) fn input<F: Fixture>(
+pub(crate) fn input<F: Fixture>(
     scene: &Scene<F>,
     name: &str,
     instances: u32,
@@ -95,7 +95,7 @@ pub(super) fn input<F: Fixture>(
     }
 }
 
-pub(super) async fn enqueue<F: Fixture>(scene: &Scene<F>, request: EnqueueRequest) -> Enqueued {
+pub(crate) async fn enqueue<F: Fixture>(scene: &Scene<F>, request: EnqueueRequest) -> Enqueued {
     scene.request_all(vec![request]).await.remove(0)
 }
 
@@ -115,12 +115,12 @@ pub(super) async fn apply<F: Fixture>(scene: &Scene<F>, name: &str, instances: u
     scene.applied(&lease).await;
 }
 
-pub(super) async fn is_held<F: Fixture>(scene: &Scene<F>, name: &str) -> bool {
+pub(crate) async fn is_held<F: Fixture>(scene: &Scene<F>, name: &str) -> bool {
     let held = scene.state(name).await.held;
     held.is_some_and(|blocked| blocked.brake.is_some())
 }
 
-pub(super) async fn release<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
+pub(crate) async fn release<F: Fixture>(scene: &Scene<F>) -> StoredBrake {
     let released = scene.store().release_brake(None).await;
     released.expect("it can be released").expect("it was set")
 }

@@ -7,7 +7,7 @@ use crate::Fixture;
 use crate::scene::{Scene, spec};
 
 /// A scene with these tasks, each with ten instances applied.
-pub(super) async fn applied<F: Fixture>(specs: &[TaskSpec]) -> Scene<F> {
+pub(crate) async fn applied<F: Fixture>(specs: &[TaskSpec]) -> Scene<F> {
     let scene = Scene::<F>::configured(specs).await;
     for spec in specs {
         apply(&scene, spec.name().as_str(), 10).await;

@@ -60,6 +60,7 @@ pub fn spec(name: &str) -> TaskSpec {
         buffer_period: BufferPeriod::BUILT_IN,
         file_settings: FileSettings::default(),
         on_delete: OnDelete::default(),
+        api_approval: None,
         requirement: Requirement::default(),
     }
 }

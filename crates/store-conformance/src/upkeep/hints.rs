@@ -60,6 +60,10 @@ fn every_kind<F: Fixture>(scene: &Scene<F>) -> Vec<Hint> {
         run(scene, &"x".repeat(500), RunStatus::Cancelled, 7),
         Hint::Tasks,
         Hint::Brake,
+        Hint::Approval {
+            run: scene.run_id(),
+            effect: "0af1".into(),
+        },
         Hint::Drains {
             worker: WorkerId::new("été \"1\""),
         },

@@ -93,6 +93,7 @@ impl<F: Fixture> Walk<F> {
             }),
             accompanies: self.dice.one_in(3).then_some(Occasion::Declaration),
             idle_only: self.dice.one_in(3),
+            approve: None,
         };
         self.trace.push(format!("change {name} {change:?}"));
         let expected = self.model.change(&name, &change);

@@ -302,6 +302,7 @@ impl Database {
             trace: None,
             ends_remote_run: false,
             asks_permission: false,
+            ignored: Vec::new(),
         };
         if self.rules == Rules::RunEpochUnchecked
             && let Some(run) = self.model.runs.get(&word.run)

@@ -370,12 +370,16 @@ impl Calls {
             status: Some(RunStatus::Running),
             ..first.clone()
         };
+        let awaiting = RunFilter {
+            awaits: true,
+            ..first.clone()
+        };
         let names = self.store.tasks_with_runs("", 10).await.unwrap();
         let of_tasks = RunFilter {
             tasks: Some(names),
             ..first
         };
-        for filter in [behind, of_task, failed, running, of_tasks] {
+        for filter in [behind, of_task, failed, running, awaiting, of_tasks] {
             self.store.runs(&filter).await.unwrap();
         }
     }

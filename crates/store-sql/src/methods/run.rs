@@ -18,3 +18,4 @@ pub mod queue;
 pub mod remote_runs;
 pub(crate) mod repeat;
 pub mod requests;
+pub mod shown_effects;

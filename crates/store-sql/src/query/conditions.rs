@@ -26,8 +26,9 @@ macro_rules! state_is_refused {
     };
 }
 
-/// Condition that effects of the task may need consent: its own rule or the default in force, and that of its deleted
-/// declaration. Postgres has a function with the same rule (`cts_has_rule`).
+/// Condition that effects of the task may need consent.
+///
+/// By its own rule or the default in force, by that of its deleted declaration, or by that of the API. Postgres has a function with the same rule (`cts_has_rule`).
 #[macro_export]
 macro_rules! has_rule {
     () => {
@@ -35,6 +36,8 @@ macro_rules! has_rule {
             CASE WHEN t.spec LIKE '%\"approval\":\"%' THEN t.spec ->> '$.approval' END,
             (SELECT f.approvals ->> '$.rule' FROM configuration_in_force f WHERE f.approvals_number = f.number),
             'never') <> 'never'
+          OR coalesce(
+            CASE WHEN t.spec LIKE '%\"api_approval\":\"%' THEN t.spec ->> '$.api_approval' END, 'never') <> 'never'
           OR EXISTS (SELECT 1 FROM deleted_tasks d WHERE d.name = t.name AND d.approval <> 'never'))"
     };
 }

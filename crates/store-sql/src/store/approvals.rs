@@ -1,18 +1,22 @@
 //! Consent of people to the effects of plans.
 
 use async_trait::async_trait;
-use cts_core::{LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
+use cts_core::{ApprovalRule, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 use cts_store::{
-    Approval, ApprovalDecision, ApprovalError, ApprovalStore, AskedPermit, LeaderError, LeaseError,
-    PermitAnswer, StoreError,
+    Approval, ApprovalDecision, ApprovalError, ApprovalStore, AskedPermit, FileRules, GivenConsent,
+    LeaderError, LeaseError, PermitAnswer, ShownPlan, StoreError,
 };
 
 use super::{SqlStore, change, read, transaction};
 use crate::database::Database;
-use crate::{approval_decisions, approvals, effects};
+use crate::{approval_decisions, approvals, effects, shown_effects};
 
 #[async_trait]
 impl<D: Database> ApprovalStore for SqlStore<D> {
+    async fn file_rules(&self) -> Result<FileRules, StoreError> {
+        read!(self, c => approval_decisions::file_rules(c))
+    }
+
     async fn permit_apply(
         &self,
         run: RunId,
@@ -23,8 +27,12 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         transaction!(self, Process, c => approvals::permit_apply(c, (run, holder, epoch), asked))
     }
 
-    async fn used_consent(&self, run: RunId) -> Result<Option<(String, Vec<u8>)>, StoreError> {
-        read!(self, c => approvals::used(c, run))
+    async fn given_consent(&self, run: RunId) -> Result<Option<GivenConsent>, StoreError> {
+        read!(self, c => approvals::given(c, run))
+    }
+
+    async fn shown_plan(&self, run: RunId) -> Result<Option<ShownPlan>, StoreError> {
+        read!(self, c => approvals::shown_plan(c, run))
     }
 
     async fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
@@ -37,6 +45,10 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         effect: Option<&str>,
     ) -> Result<Option<Approval>, StoreError> {
         read!(self, c => approvals::of_run(c, run, effect))
+    }
+
+    async fn approval_rule(&self, task: &TaskName) -> Result<Option<ApprovalRule>, StoreError> {
+        read!(self, c => shown_effects::rule(c, task))
     }
 
     async fn decide_approvals(

@@ -33,6 +33,7 @@ pub struct Attempt {
     pub(super) cancelled: bool,
     pub(super) by_force: bool,
     pub(super) state_refused: bool,
+    pub(super) reopened: bool,
     pub(super) remote: Option<RemoteRun>,
     pub(super) started_at: DateTime<Utc>,
     pub(super) leased_at: Option<DateTime<Utc>>,
@@ -46,7 +47,8 @@ impl Attempt {
     /// Reads a row of `runs` with the columns of its task and those of [`open_remote`].
     ///
     /// `tried` is set if the input was tried, `newer_waits` if a run to apply is queued, and `state_refused` if the
-    /// Terraform state of the task needs a decision.
+    /// Terraform state of the task needs a decision. `reopened` is set if the worker has asked for permission, and no
+    /// effect of the run is rejected.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a leased run";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -73,6 +75,7 @@ impl Attempt {
             cancelled: run.flag("cancelled")?,
             by_force: run.flag("cancel_force")?,
             state_refused: task.flag("state_refused")?,
+            reopened: run.flag("reopened")?,
             remote: open_remote(row)?,
             started_at: run.time("started_at")?,
             leased_at: run.time_if_any("leased_at")?,

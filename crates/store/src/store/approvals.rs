@@ -1,15 +1,21 @@
 //! Consent of people to the effects of plans, as a trait of every store.
 
 use async_trait::async_trait;
-use cts_core::{LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
+use cts_core::{ApprovalRule, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 
-use crate::approval::{Approval, ApprovalDecision, ApprovalError, AskedPermit, PermitAnswer};
+use crate::approval::{
+    Approval, ApprovalDecision, ApprovalError, AskedPermit, FileRules, GivenConsent, PermitAnswer,
+    ShownPlan,
+};
 use crate::error::{LeaderError, LeaseError, StoreError};
 
 /// Consent to the effects of plans (docs/runs.md#consent). Every method is one transaction, like those of
 /// [`Store`](crate::Store).
 #[async_trait]
 pub trait ApprovalStore {
+    /// The rules of the files that are in force.
+    async fn file_rules(&self) -> Result<FileRules, StoreError>;
+
     /// Decides whether a worker may apply its plan, under a lease of `holder` that counts for
     /// [`Store::complete`](crate::Store::complete), and stores the plan like
     /// [`PlanStore::record_plan`](crate::PlanStore::record_plan).
@@ -24,9 +30,13 @@ pub trait ApprovalStore {
         asked: AskedPermit<'_>,
     ) -> Result<PermitAnswer, LeaseError>;
 
-    /// The consent that a run has used, with the plan that was approved; `None` if it has used none, or if that has
-    /// expired.
-    async fn used_consent(&self, run: RunId) -> Result<Option<(String, Vec<u8>)>, StoreError>;
+    /// The consent that a run has used, or the newest one that a destruction has and may use; `None` without a consent,
+    /// or if it has expired.
+    async fn given_consent(&self, run: RunId) -> Result<Option<GivenConsent>, StoreError>;
+
+    /// The newest plan of the task of a run with an effect that a person was to decide about. A plan whose consent another
+    /// run has used does not count.
+    async fn shown_plan(&self, run: RunId) -> Result<Option<ShownPlan>, StoreError>;
 
     /// All effects that wait for a decision, are approved and not applied yet, or are rejected, by the names of their
     /// tasks.
@@ -38,6 +48,9 @@ pub trait ApprovalStore {
         run: RunId,
         effect: Option<&str>,
     ) -> Result<Option<Approval>, StoreError>;
+
+    /// The rule in force for a task; `None` without the task.
+    async fn approval_rule(&self, task: &TaskName) -> Result<Option<ApprovalRule>, StoreError>;
 
     /// Decides about effects that wait; an approved effect that no run has used can still be rejected. A waiting run of an approved effect is due now, unless the effect is gone. A
     /// waiting run of a rejected effect ends like a [cancelled](crate::Store::cancel_run) one.

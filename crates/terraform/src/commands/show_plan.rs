@@ -1,6 +1,7 @@
 //! The command `show` for a saved plan (docs/terraform.md#saved-plans).
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::error::{CommandError, CommandFailure};
 use crate::output::Discard;
 use crate::plan::{Limits, PlanContext, PlanPipe, ReadEnd, ReadPlan, TOO_SLOW, read};
 use crate::process::{PIPE_GRACE, StdoutUse};
-use crate::step::Step;
+use crate::step::{PLAN_READ, Step};
 
 impl Terraform {
     /// Reads a saved plan as data, for at most a minute. The output of the attempt contains nothing of the plan.
@@ -74,6 +75,13 @@ impl Terraform {
             (_, Err(error)) => Err(error),
         }
     }
+}
+
+/// Reads the text of a plan that an engine has printed, for at most a minute; `None` if the text is no plan. Blocks.
+pub fn read_printed_plan(text: impl Read, context: &PlanContext) -> Option<ReadPlan> {
+    let limits = Limits::until(Instant::now() + PLAN_READ);
+    let (plan, end) = read(text, context, limits);
+    (end != ReadEnd::NotAPlan).then_some(plan)
 }
 
 const fn is_late(error: &CommandError) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use cts_core::lease::PlanKey;
-use cts_core::{Effect, EffectScope};
+use cts_core::{Effect, EffectScope, IgnoredAttribute};
 
 /// Replaces secrets in a text; a text without secrets is borrowed.
 pub type Redact = Box<dyn Fn(&str) -> Cow<'_, str> + Send>;
@@ -15,6 +15,10 @@ pub struct PlanContext {
     pub key: PlanKey,
     /// The state that the plan would change.
     pub scope: EffectScope,
+    /// The plan destroys everything: its effect is the set of addresses with their actions.
+    pub destroys: bool,
+    /// Attributes that are not part of the effect.
+    pub ignored: Vec<IgnoredAttribute>,
     /// Replaces secrets.
     pub redact: Redact,
 }

@@ -14,6 +14,14 @@ pub(super) struct ResourceChange {
     pub(super) change: Change,
 }
 
+impl ResourceChange {
+    /// The address before a move.
+    pub(super) fn moved_from(&self) -> Option<&String> {
+        let from = self.previous_address.as_ref();
+        from.filter(|from| !from.is_empty() && **from != self.address)
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Change {

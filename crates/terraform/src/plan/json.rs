@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cts_core::IgnoredPaths;
 use serde::de::Error as _;
 use serde_json::Error;
 use serde_json::value::RawValue;
@@ -63,24 +64,46 @@ pub(super) fn put(bytes: &[u8], out: &mut Vec<u8>) {
 /// Appends bytes that are the same for equal values, and for them only: members are in the order of their names, and
 /// numbers are as they are written.
 pub(super) fn encode(value: &RawValue, out: &mut Vec<u8>) -> Result<(), Error> {
-    encode_at(value, 0, out)
+    encode_except(value, &IgnoredPaths::default(), out)
 }
 
-fn encode_at(value: &RawValue, depth: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+/// As [`encode`], without the ignored parts of the value.
+pub(super) fn encode_except(
+    value: &RawValue,
+    ignored: &IgnoredPaths<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    encode_at(value, (ignored, 0), out)
+}
+
+fn encode_at(
+    value: &RawValue,
+    (ignored, depth): (&IgnoredPaths<'_>, usize),
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     match Shape::of(value, depth)? {
         Shape::List(values) => {
             out.push(b'[');
             out.extend((values.len() as u64).to_be_bytes());
-            for value in values {
-                encode_at(value, depth + 1, out)?;
+            for (index, value) in values.into_iter().enumerate() {
+                match ignored.of_index(index) {
+                    Some(ignored) => encode_at(value, (&ignored, depth + 1), out)?,
+                    None => out.push(b'-'),
+                }
             }
         }
         Shape::Map(members) => {
+            let members = members.into_iter();
+            let members = members.filter_map(|(name, value)| {
+                let ignored = ignored.of_key(&name)?;
+                Some((name, value, ignored))
+            });
+            let members: Vec<_> = members.collect();
             out.push(b'{');
             out.extend((members.len() as u64).to_be_bytes());
-            for (name, value) in members {
+            for (name, value, ignored) in members {
                 put(name.as_bytes(), out);
-                encode_at(value, depth + 1, out)?;
+                encode_at(value, (&ignored, depth + 1), out)?;
             }
         }
         Shape::Leaf => {
@@ -105,12 +128,21 @@ pub(super) fn leaf(value: &RawValue) -> &str {
     }
 }
 
-/// Appends the places of all marks that are `true`, and returns whether there are any. Other marks mean nothing.
-pub(super) fn encode_marks(marks: &RawValue, out: &mut Vec<u8>) -> Result<bool, Error> {
-    encode_marks_at(marks, 0, out)
+/// Appends the places of all marks that are `true` and not ignored, and returns whether there are any. Other marks mean
+/// nothing.
+pub(super) fn encode_marks(
+    marks: &RawValue,
+    ignored: &IgnoredPaths<'_>,
+    out: &mut Vec<u8>,
+) -> Result<bool, Error> {
+    encode_marks_at(marks, (ignored, 0), out)
 }
 
-fn encode_marks_at(marks: &RawValue, depth: usize, out: &mut Vec<u8>) -> Result<bool, Error> {
+fn encode_marks_at(
+    marks: &RawValue,
+    (ignored, depth): (&IgnoredPaths<'_>, usize),
+    out: &mut Vec<u8>,
+) -> Result<bool, Error> {
     let mut any = false;
     let mut member = |start: usize, inner: bool, out: &mut Vec<u8>| {
         any |= inner;
@@ -128,19 +160,25 @@ fn encode_marks_at(marks: &RawValue, depth: usize, out: &mut Vec<u8>) -> Result<
         Shape::Leaf => {}
         Shape::List(values) => {
             for (index, value) in values.into_iter().enumerate() {
+                let Some(ignored) = ignored.of_index(index) else {
+                    continue;
+                };
                 let start = out.len();
                 out.push(b'[');
                 out.extend((index as u64).to_be_bytes());
-                let inner = encode_marks_at(value, depth + 1, out)?;
+                let inner = encode_marks_at(value, (&ignored, depth + 1), out)?;
                 member(start, inner, out);
             }
         }
         Shape::Map(members) => {
             for (name, value) in members {
+                let Some(ignored) = ignored.of_key(&name) else {
+                    continue;
+                };
                 let start = out.len();
                 out.push(b'{');
                 put(name.as_bytes(), out);
-                let inner = encode_marks_at(value, depth + 1, out)?;
+                let inner = encode_marks_at(value, (&ignored, depth + 1), out)?;
                 member(start, inner, out);
             }
         }
@@ -150,7 +188,7 @@ fn encode_marks_at(marks: &RawValue, depth: usize, out: &mut Vec<u8>) -> Result<
 
 /// Whether any mark is `true`.
 pub(super) fn has_mark(marks: &RawValue) -> Result<bool, Error> {
-    encode_marks(marks, &mut Vec::new())
+    encode_marks(marks, &IgnoredPaths::default(), &mut Vec::new())
 }
 
 #[cfg(test)]
@@ -211,7 +249,7 @@ mod tests {
     fn only_marks_that_are_true_count() {
         let marks = |text: &str| {
             let mut out = Vec::new();
-            let any = encode_marks(raw(text), &mut out).unwrap();
+            let any = encode_marks(raw(text), &IgnoredPaths::default(), &mut out).unwrap();
             assert_eq!(any, !out.is_empty());
             out
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cts_core::hidden::hides_attribute;
+use cts_core::{IgnoredPaths, PathStep};
 use cts_proto::run::v1::planned_value::Value as Shown;
 use cts_proto::run::v1::{PlannedAttribute, PlannedValue};
 use serde::Deserialize as _;
@@ -12,15 +13,8 @@ use unicode_ident::{is_xid_continue, is_xid_start};
 
 use super::context::PlanContext;
 use super::format::Change;
-use super::json::{Shape, encode, has_mark, is_true, leaf, text};
+use super::json::{Shape, encode, encode_except, has_mark, is_true, leaf, text};
 use super::secrets::Secrets;
-
-/// A step of a path into a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
-    Index(usize),
-    Key(String),
-}
 
 /// The values at one path, with their marks.
 type Sides<'v> = [Option<&'v RawValue>; 5];
@@ -50,7 +44,8 @@ pub(super) fn attributes(
     };
     // Early formats have no marks: everything may be a secret then.
     let hides_all = lacks_marks(&sides) || is_sensitive(&sides);
-    leaves.walk(sides, &mut Vec::new(), hides_all)?;
+    let ignored = IgnoredPaths::at(&context.ignored, address);
+    leaves.walk(sides, &mut Vec::new(), Some(&ignored), hides_all)?;
     Ok(leaves.left.map(|_left| leaves.attributes))
 }
 
@@ -73,10 +68,11 @@ pub(super) fn output_values(
         }
     }
     let place = [b"output".as_slice(), name.as_bytes()];
-    let before = shown(context, sides[BEFORE], place, hidden)?;
+    let all = IgnoredPaths::default();
+    let before = shown(context, (sides[BEFORE], &all), place, hidden)?;
     let after = match sides[UNKNOWN] {
         Some(marks) if has_mark(marks)? => Some(unknown()),
-        _ => shown(context, sides[AFTER], place, hidden)?,
+        _ => shown(context, (sides[AFTER], &all), place, hidden)?,
     };
     Ok(Some([before, after]))
 }
@@ -102,7 +98,7 @@ struct Leaves<'c> {
     context: &'c PlanContext,
     address: &'c str,
     /// Paths whose changes make it necessary to replace the resource.
-    replacing: Vec<Vec<Step>>,
+    replacing: Vec<Vec<PathStep>>,
     /// Bytes that may be kept; `None` once there were more.
     left: Option<usize>,
     attributes: Vec<PlannedAttribute>,
@@ -132,19 +128,27 @@ fn is_sensitive(sides: &Sides<'_>) -> bool {
 }
 
 impl Leaves<'_> {
-    fn walk(&mut self, at: Sides<'_>, path: &mut Vec<Step>, hides_all: bool) -> Result<(), Error> {
+    /// Adds what is at a path; `ignored` are the parts of it that the effect does not have, `None` for everything.
+    fn walk(
+        &mut self,
+        at: Sides<'_>,
+        path: &mut Vec<PathStep>,
+        ignored: Option<&IgnoredPaths<'_>>,
+        hides_all: bool,
+    ) -> Result<(), Error> {
         if self.left.is_none() {
             return Ok(());
         }
         let is_secret = match path.last() {
             // The resource itself has no value of its own.
             None => false,
-            Some(Step::Key(name)) if hides_attribute(name) => true,
+            Some(PathStep::Key(name)) if hides_attribute(name) => true,
             Some(_step) => hides_all || is_sensitive(&at),
         };
         if is_secret {
             let is_unknown = at[UNKNOWN].map(has_mark).transpose()? == Some(true);
-            return self.add(path, [at[BEFORE], at[AFTER]], is_unknown, true);
+            let values = [at[BEFORE], at[AFTER]];
+            return self.add(path, ignored, values, is_unknown, true);
         }
         let mut shapes = [const { None::<Shape<'_>> }; 5];
         for (shape, side) in shapes.iter_mut().zip(at) {
@@ -158,7 +162,7 @@ impl Leaves<'_> {
             let is_leaf = shapes[side].as_ref().is_some_and(Shape::is_leaf);
             at[side].filter(|_value| is_leaf)
         });
-        self.add(path, leaves, is_unknown, false)?;
+        self.add(path, ignored, leaves, is_unknown, false)?;
         let mut length = 0;
         let mut keys = BTreeSet::new();
         // Marks alone say nothing, but an unknown value has no other member.
@@ -170,12 +174,13 @@ impl Leaves<'_> {
             }
         }
         for step in (0..length)
-            .map(Step::Index)
-            .chain(keys.into_iter().map(Step::Key))
+            .map(PathStep::Index)
+            .chain(keys.into_iter().map(PathStep::Key))
         {
             let inner = shapes.each_ref().map(|shape| child(shape.as_ref()?, &step));
+            let below = ignored.and_then(|ignored| ignored.below(&step));
             path.push(step);
-            self.walk(inner, path, hides_all)?;
+            self.walk(inner, path, below.as_ref(), hides_all)?;
             path.pop();
         }
         Ok(())
@@ -184,7 +189,8 @@ impl Leaves<'_> {
     /// Adds an attribute, unless nothing is known about it.
     fn add(
         &mut self,
-        path: &[Step],
+        path: &[PathStep],
+        ignored: Option<&IgnoredPaths<'_>>,
         [before, after]: [Option<&RawValue>; 2],
         is_unknown: bool,
         mut hidden: bool,
@@ -199,14 +205,17 @@ impl Leaves<'_> {
         }
         let name = path_text(path);
         let place = [self.address.as_bytes(), name.as_bytes()];
+        let all = IgnoredPaths::default();
+        let compared = ignored.unwrap_or(&all);
         let attribute = PlannedAttribute {
             path: context.shown(&name),
-            before: shown(context, before, place, hidden)?,
+            before: shown(context, (before, compared), place, hidden)?,
             after: if is_unknown {
                 Some(unknown())
             } else {
-                shown(context, after, place, hidden)?
+                shown(context, (after, compared), place, hidden)?
             },
+            ignored: ignored.is_none(),
             changed: is_unknown || differ(before, after)?,
             forces_replacement: self
                 .replacing
@@ -226,10 +235,10 @@ impl Leaves<'_> {
     }
 }
 
-fn child<'v>(shape: &Shape<'v>, step: &Step) -> Option<&'v RawValue> {
+fn child<'v>(shape: &Shape<'v>, step: &PathStep) -> Option<&'v RawValue> {
     match (shape, step) {
-        (Shape::List(list), Step::Index(index)) => list.get(*index).copied(),
-        (Shape::Map(map), Step::Key(key)) => map.get(key).copied(),
+        (Shape::List(list), PathStep::Index(index)) => list.get(*index).copied(),
+        (Shape::Map(map), PathStep::Key(key)) => map.get(key).copied(),
         _ => None,
     }
 }
@@ -248,10 +257,10 @@ fn unknown() -> PlannedValue {
     }
 }
 
-/// A value as it is shown; `place` is its place in the plan.
+/// A value as it is shown; `place` is its place in the plan. The hash of a hidden value is without its ignored parts.
 fn shown(
     context: &PlanContext,
-    value: Option<&RawValue>,
+    (value, ignored): (Option<&RawValue>, &IgnoredPaths<'_>),
     place: [&[u8]; 2],
     hidden: bool,
 ) -> Result<Option<PlannedValue>, Error> {
@@ -265,7 +274,7 @@ fn shown(
         }));
     }
     let mut bytes = Vec::new();
-    encode(value, &mut bytes)?;
+    encode_except(value, ignored, &mut bytes)?;
     Ok(Some(PlannedValue {
         value: Some(Shown::Hidden(true)),
         hash: context.hash(place, &bytes),
@@ -323,15 +332,15 @@ pub(super) fn has_secret(
 }
 
 /// The paths of `replace_paths`; steps of other kinds end a path.
-fn replace_paths(change: &Change) -> Result<Vec<Vec<Step>>, Error> {
+fn replace_paths(change: &Change) -> Result<Vec<Vec<PathStep>>, Error> {
     let Some(paths) = change.replace_paths.as_deref() else {
         return Ok(Vec::new());
     };
     let paths = Option::<Vec<Vec<Value>>>::deserialize(paths)?;
     let steps = |path: Vec<Value>| {
         let steps = path.into_iter().map_while(|step| match step {
-            Value::String(key) => Some(Step::Key(key)),
-            Value::Number(index) => Some(Step::Index(usize::try_from(index.as_u64()?).ok()?)),
+            Value::String(key) => Some(PathStep::Key(key)),
+            Value::Number(index) => Some(PathStep::Index(usize::try_from(index.as_u64()?).ok()?)),
             _ => None,
         });
         steps.collect()
@@ -340,19 +349,19 @@ fn replace_paths(change: &Change) -> Result<Vec<Vec<Step>>, Error> {
 }
 
 /// A path as in `tags["name"]` and `rule[0].port`.
-fn path_text(path: &[Step]) -> String {
+fn path_text(path: &[PathStep]) -> String {
     let mut text = String::new();
-    let mut before = None::<&Step>;
+    let mut before = None::<&PathStep>;
     for step in path {
         match step {
-            Step::Index(index) => text.extend(["[", &index.to_string(), "]"]),
-            Step::Key(key) if is_name(key) && !matches!(before, Some(Step::Key(_))) => {
+            PathStep::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+            PathStep::Key(key) if is_name(key) && !matches!(before, Some(PathStep::Key(_))) => {
                 if before.is_some() {
                     text.push('.');
                 }
                 text.push_str(key);
             }
-            Step::Key(key) => text.extend(["[", &Value::from(key.as_str()).to_string(), "]"]),
+            PathStep::Key(key) => text.extend(["[", &Value::from(key.as_str()).to_string(), "]"]),
         }
         before = Some(step);
     }

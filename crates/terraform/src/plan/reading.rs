@@ -12,9 +12,9 @@ use serde_json::Result;
 use serde_json::value::RawValue;
 
 use super::context::PlanContext;
+use super::effect_parts::{of_change, of_invocation};
 use super::extent::{MOST_PLAN_BYTES, counts_only, without_attributes};
 use super::format::{Change, Deferred, Importing, Invocation, ResourceChange, Trigger};
-use super::json::{encode, encode_marks, put};
 use super::leaves::{attributes, has_secret, note_marked, output_values};
 use super::secrets::Secrets;
 
@@ -166,8 +166,7 @@ impl<'c> Reading<'c> {
         let ResourceChange {
             address, change, ..
         } = resource;
-        let moved_from = resource.previous_address.as_ref();
-        let moved_from = moved_from.filter(|from| !from.is_empty() && *from != address);
+        let moved_from = resource.moved_from();
         let action = self.action(&change.actions, address);
         let imports = change.importing.is_some();
         let counts = &mut self.counts;
@@ -201,18 +200,7 @@ impl<'c> Reading<'c> {
             kept.reason = self.word(resource.action_reason.as_deref().unwrap_or_default());
             kept.importing = importing(context, change.importing.as_deref())?;
             if action != Some(PlannedAction::Read) {
-                kept.effect = self.effect(&[
-                    bytes(Some(address)),
-                    bytes(moved_from),
-                    bytes(resource.deposed.as_ref()),
-                    bytes(resource.provider_name.as_ref()),
-                    words(&change.actions),
-                    encoded(change.importing.as_deref())?,
-                    set(change.replace_paths.as_deref())?,
-                    encoded(change.before.as_deref())?,
-                    encoded(change.after.as_deref())?,
-                    marks(change.after_unknown.as_deref())?,
-                ]);
+                kept.effect = self.effect(&of_change(context, resource)?);
             }
             if self.plan.extent() != PlanExtent::Counts {
                 note_marked(&mut self.secrets, change)?;
@@ -270,15 +258,7 @@ impl<'c> Reading<'c> {
             invocation.lifecycle_action_trigger.as_deref(),
             invocation.invoke_action_trigger.as_deref(),
         ];
-        let effect = self.effect(&[
-            b"invoke".to_vec(),
-            bytes(Some(&invocation.address)),
-            bytes(invocation.provider_name.as_ref()),
-            encoded(invocation.config_values.as_deref())?,
-            marks(invocation.config_unknown.as_deref())?,
-            encoded(triggers[0])?,
-            encoded(triggers[1])?,
-        ]);
+        let effect = self.effect(&of_invocation(&invocation)?);
         let trigger = triggers
             .into_iter()
             .flatten()
@@ -342,49 +322,4 @@ fn importing(context: &PlanContext, importing: Option<&RawValue>) -> Result<Stri
         identity.is_some_and(|identity| has_secret(context, identity, 0).unwrap_or(true));
     let identity = identity.map(|identity| if is_hidden { HIDDEN } else { identity.get() });
     Ok(context.shown(id.as_deref().or(identity).unwrap_or("unknown")))
-}
-
-fn bytes(text: Option<&String>) -> Vec<u8> {
-    text.cloned().unwrap_or_default().into_bytes()
-}
-
-fn words(words: &[String]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for word in words {
-        put(word.as_bytes(), &mut bytes);
-    }
-    bytes
-}
-
-fn encoded(value: Option<&RawValue>) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(value) = value {
-        encode(value, &mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-fn marks(marks: Option<&RawValue>) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(marks) = marks {
-        encode_marks(marks, &mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-/// The elements of a list whose order means nothing.
-fn set(list: Option<&RawValue>) -> Result<Vec<u8>> {
-    let list = list
-        .map(Option::<Vec<&RawValue>>::deserialize)
-        .transpose()?;
-    let mut all = Vec::new();
-    for element in list.flatten().unwrap_or_default() {
-        all.push(encoded(Some(element))?);
-    }
-    all.sort_unstable();
-    let mut bytes = Vec::new();
-    for element in all {
-        put(&element, &mut bytes);
-    }
-    Ok(bytes)
 }

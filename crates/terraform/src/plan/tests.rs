@@ -2,6 +2,7 @@
 
 mod effects;
 mod fixtures;
+mod ignored;
 mod limits;
 
 use std::borrow::Cow;
@@ -26,6 +27,8 @@ fn context() -> PlanContext {
             workspace: "edge".into(),
             lineage: None,
         },
+        destroys: false,
+        ignored: Vec::new(),
         redact: Box::new(|text| {
             if text.contains(CONFIGURED) {
                 Cow::Owned(text.replace(CONFIGURED, "(hidden)"))
@@ -49,7 +52,15 @@ fn plan_of(text: &str) -> PlanData {
 
 /// A plan with these changes of resources.
 fn of_changes(changes: &[Value]) -> PlanData {
-    plan_of(&json!({ "format_version": "1.2", "resource_changes": changes }).to_string())
+    read_with(&context(), changes)
+}
+
+/// A plan with these changes of resources, read with a context.
+fn read_with(context: &PlanContext, changes: &[Value]) -> PlanData {
+    let text = json!({ "format_version": "1.2", "resource_changes": changes }).to_string();
+    let (plan, end) = read(text.as_bytes(), context, soon());
+    assert_eq!((end, plan.unread), (ReadEnd::Whole, None));
+    plan.data
 }
 
 /// The change of a resource whose value becomes `after`.

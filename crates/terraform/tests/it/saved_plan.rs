@@ -90,6 +90,8 @@ async fn read_with(show: &str, limit: Duration) -> (u32, Option<&'static str>) {
             workspace: "edge".into(),
             lineage: None,
         },
+        destroys: false,
+        ignored: Vec::new(),
         redact: Box::new(|text| text.into()),
     };
     let read = sandbox.terraform.read_plan(&attempt, &plan, context).await;

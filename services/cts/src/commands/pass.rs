@@ -415,6 +415,7 @@ fn end_of(run: &Run) -> End {
         RunStatus::Succeeded => match &run.plan {
             Some(plan) => End::Planned {
                 changes: plan.changes_present,
+                would_wait: plan.would_wait.clone(),
             },
             None => End::Applied,
         },

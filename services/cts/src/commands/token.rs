@@ -31,7 +31,7 @@ pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Resu
     let store = Source::named(place, process_env)?;
     store
         .attached(process_env, async |store| {
-            execute(store, command, any_module, process_env).await
+            execute(&*store, command, any_module, process_env).await
         })
         .await
 }

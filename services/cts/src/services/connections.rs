@@ -283,6 +283,7 @@ fn access_rules(security: &SecurityConfig) -> AccessRules {
         service_roles: security.service_roles,
         require_auth: security.require_auth,
         domain: security.domain.clone(),
+        plan_values: security.plan_values,
         authenticator: None,
         refusals: None,
         browsers: security_settings::browsers(security),

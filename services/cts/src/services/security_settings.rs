@@ -16,6 +16,7 @@ pub(crate) fn gateway(config: &Config, process_env: &ProcessEnv) -> Result<Acces
     Ok(AccessOptions {
         required: security.require_auth,
         domain: security.domain.clone(),
+        plan_values: security.plan_values,
         issuers: issuers(config)?,
         clock: Arc::clone(&process_env.clock),
     })

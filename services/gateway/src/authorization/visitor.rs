@@ -4,26 +4,63 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cts_access::Principal;
-use cts_core::callers::{Caller, Role, TaskPatterns};
+use cts_core::callers::{Caller, PlanValues, Rights, Role, TaskPatterns};
 
 use crate::problem::Problem;
 
 /// The caller of one request; without a principal only the caller's address is known.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Visitor(Option<Arc<Principal>>);
+pub(crate) struct Visitor {
+    principal: Option<Arc<Principal>>,
+    rights: Rights,
+}
 
 impl Visitor {
-    pub(crate) const fn of(principal: Option<Arc<Principal>>) -> Self {
-        Self(principal)
+    /// A caller with all rights.
+    pub(crate) fn of(principal: Option<Arc<Principal>>) -> Self {
+        Self {
+            principal,
+            rights: Rights::default(),
+        }
+    }
+
+    /// A caller with the rights of its role.
+    pub(super) fn in_role(principal: Arc<Principal>, values: PlanValues) -> Self {
+        Self {
+            rights: Rights::of(principal.role, values),
+            principal: Some(principal),
+        }
     }
 
     pub(super) fn role(&self) -> Option<Role> {
-        self.0.as_ref()?.role
+        self.principal.as_ref()?.role
+    }
+
+    /// Whether the caller sees the values of plans, the texts of plans, and logs.
+    pub(crate) const fn sees_values(&self) -> bool {
+        self.rights.sees_values
+    }
+
+    /// Refuses an answer that has values of plans if the caller may not see them.
+    pub(crate) fn may_see_values(&self) -> Result<(), Problem> {
+        if self.sees_values() {
+            return Ok(());
+        }
+        Err(Problem::values_are_hidden())
+    }
+
+    /// Refuses an approval if the caller has not the right to approve.
+    pub(crate) fn may_approve(&self) -> Result<(), Problem> {
+        if self.rights.approves {
+            return Ok(());
+        }
+        let reason = "the role does not suffice to approve an effect: approve is needed";
+        Err(Problem::forbidden(reason))
     }
 
     /// The tasks that the caller may name; `None` if these are all.
     pub(crate) fn tasks(&self) -> Option<&TaskPatterns> {
-        let tasks = &self.0.as_ref()?.tasks;
+        let tasks = &self.principal.as_ref()?.tasks;
         (!tasks.is_all()).then_some(tasks)
     }
 
@@ -43,7 +80,7 @@ impl Visitor {
 
     /// The caller, for the schedulers.
     pub(crate) fn caller(&self, address: IpAddr) -> Caller {
-        match &self.0 {
+        match &self.principal {
             Some(principal) => principal.caller(Some(address)),
             None => Caller::anonymous(Some(address)),
         }

@@ -27,13 +27,16 @@ pub(crate) struct ApprovedSetAnswer {
     pub(crate) approvals: Vec<Approval>,
 }
 
-/// An error, with the present effects.
+/// An error, with the present effects, and the tasks in which they differ from the set.
 #[derive(Debug, Serialize)]
 pub(crate) struct ChangedSetAnswer<'a> {
     pub(crate) error: CodedError<'a>,
     pub(crate) request_id: RequestId,
     pub(crate) approvals: Vec<Approval>,
     pub(crate) set: String,
+    pub(crate) came: Vec<String>,
+    pub(crate) went: Vec<String>,
+    pub(crate) changed: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]

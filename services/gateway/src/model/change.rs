@@ -54,12 +54,34 @@ pub(crate) struct TaskPlanObject<'a> {
     /// Page of a remote run, in answers to updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'a str>,
+    /// The rule of consent, if an apply would wait; cts-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consent: Option<NeededConsent<'a>>,
+}
+
+/// Consent that the apply of an inspected plan would need.
+#[derive(Debug, Serialize)]
+struct NeededConsent<'a> {
+    /// The rule, and the changes.
+    reason: &'a str,
+    /// Fingerprint of the effect; missing if consent cannot be given to the plan.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    effect: &'a str,
+    /// Whether the caller may approve the effect with an update, in answers to updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_approve: Option<bool>,
 }
 
 impl<'a> TaskPlanObject<'a> {
     /// The text of `plan`, or `otherwise` if nothing was planned.
     pub(crate) fn of(plan: Option<&'a proto::Planned>, otherwise: &'a str) -> Self {
+        let waits = plan.filter(|plan| !plan.would_wait.is_empty());
         Self {
+            consent: waits.map(|plan| NeededConsent {
+                reason: &plan.would_wait,
+                effect: &plan.effect,
+                may_approve: None,
+            }),
             changes_present: plan.is_some_and(|plan| plan.changes_present),
             plan: plan.map_or(otherwise, |plan| &plan.text),
             tfc_run_url: plan
@@ -70,9 +92,13 @@ impl<'a> TaskPlanObject<'a> {
     }
 
     /// The plan of an update, whose answer calls the page otherwise.
-    pub(crate) fn of_update(plan: Option<&'a proto::Planned>) -> Self {
+    pub(crate) fn of_update(plan: Option<&'a proto::Planned>, may_approve: bool) -> Self {
         let object = Self::of(plan, "");
         Self {
+            consent: object.consent.map(|consent| NeededConsent {
+                may_approve: Some(may_approve),
+                ..consent
+            }),
             url: object.tfc_run_url,
             tfc_run_url: None,
             ..object

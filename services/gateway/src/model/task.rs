@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use cts_core::hidden::{shown_expression, without_secrets};
-use cts_core::{DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft};
+use cts_core::{ApprovalRule, DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft};
 use serde::Serialize;
 
 use crate::model::condition::{ConditionObject, ModuleInputObject};
@@ -29,6 +29,9 @@ pub(crate) struct TaskAnswer<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskObject<'a> {
     condition: ConditionObject<'a>,
+    /// Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     buffer_period: Option<BufferPeriodObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +88,7 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
     fn from(task: &'a TaskDraft) -> Self {
         Self {
             condition: ConditionObject::of(&task.condition, task.lists_services),
+            approval: task.approval.map(ApprovalRule::as_str),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
             description: Some(&task.description),
             destruction: None,

@@ -62,6 +62,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
                 Reason::Busy | Reason::Deleting => busy(name),
                 Reason::NotInitialized => Problem::unknown_task(name),
                 Reason::RunFailed => failed_update(name, message),
+                Reason::NotShown => return answer(StatusCode::CONFLICT),
                 _ => return answer(StatusCode::INTERNAL_SERVER_ERROR),
             };
             Problem {
@@ -74,7 +75,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             Reason::Revision | Reason::Exists | Reason::Unknown => answer(StatusCode::CONFLICT),
             Reason::Invalid | Reason::NotAllowed => answer(StatusCode::BAD_REQUEST),
             Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
-            Reason::LostMore | Reason::NoConflict | Reason::StillThere => {
+            Reason::LostMore | Reason::NoConflict | Reason::NotShown | Reason::StillThere => {
                 answer(StatusCode::INTERNAL_SERVER_ERROR)
             }
         },
@@ -103,7 +104,9 @@ const fn code_of(reason: Reason) -> ErrorCode {
         Reason::RunFailed => ErrorCode::RunFailed,
         Reason::Invalid => ErrorCode::RequestInvalid,
         Reason::NotAllowed => ErrorCode::Forbidden,
-        Reason::LostMore | Reason::NoConflict | Reason::StillThere => ErrorCode::ChangeRefused,
+        Reason::LostMore | Reason::NoConflict | Reason::NotShown | Reason::StillThere => {
+            ErrorCode::ChangeRefused
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct RunsQuery {
     /// Only runs of this task; empty for runs of all tasks.
     pub(crate) task: String,
     pub(crate) status: Option<RunStatus>,
+    /// Only runs that wait for the consent of a person.
+    pub(crate) waits: bool,
     /// Most runs of one page.
     pub(crate) limit: u32,
     /// The end of the page before this one; empty for the first page.
@@ -65,9 +67,13 @@ pub(crate) fn runs(query: Option<&str>) -> Result<RunsQuery, ParameterError> {
         "queued, running, succeeded, failed or cancelled",
         &RunStatus::ALL.map(|status| (status.as_str(), status)),
     )?;
+    let waits = read(&pairs, "state", "waiting, without a status", |text| {
+        (text == "waiting" && status.is_none()).then_some(())
+    })?;
     Ok(RunsQuery {
         task: task(&pairs)?,
         status,
+        waits: waits.is_some(),
         limit: limit(&pairs)?,
         after: non_empty(&pairs, "after", "that of a list")?,
     })
@@ -232,17 +238,24 @@ mod tests {
         let all = RunsQuery {
             task: String::new(),
             status: None,
+            waits: false,
             limit: 100,
             after: String::new(),
         };
         let some = RunsQuery {
             task: "a b".to_owned(),
             status: Some(RunStatus::Failed),
+            waits: false,
             limit: 1000,
             after: "x".to_owned(),
         };
+        let waiting = RunsQuery {
+            waits: true,
+            ..all.clone()
+        };
         let cases = [
             (None, all.clone()),
+            (Some("state=waiting"), waiting),
             (Some("other=1&Task=a"), all),
             (Some("task=a+b&status=failed&limit=1000&after=x"), some),
         ];
@@ -331,6 +344,8 @@ mod tests {
             "task=a&task=b",
             "status=Failed",
             "status=",
+            "state=queued",
+            "state=waiting&status=queued",
             "limit=0",
             "limit=1001",
             "limit=+1",

@@ -3,7 +3,18 @@
 use cts_core::go;
 use serde_json::{Map, Value};
 
-const KEY: &str = "enabled";
+const ENABLED: &str = "enabled";
+
+const APPROVE: &str = "approve";
+
+/// The wanted update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Update {
+    /// Whether the task is to be on.
+    pub(crate) enabled: bool,
+    /// The effect to be approved; empty for none.
+    pub(crate) approve: String,
+}
 
 /// The body does not specify whether the task is to be enabled. The texts are answers to clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,10 +31,16 @@ pub(crate) enum UpdateBodyError {
         "/v1/tasks/:task_name currently only supports the 'enabled' field. Missing 'enabled' from the request body"
     )]
     Missing,
+    #[error("'approve' must be the fingerprint of an effect, with \"enabled\": true")]
+    Approve,
+    #[error(
+        "'approve' and run=inspect exclude each other: an effect is approved after an inspection has shown it"
+    )]
+    ApproveInspected,
 }
 
-/// Whether the task is to be on, according to `body`.
-pub(crate) fn enabled(body: &[u8]) -> Result<bool, UpdateBodyError> {
+/// The update that `body` wants.
+pub(crate) fn read(body: &[u8]) -> Result<Update, UpdateBodyError> {
     let body =
         serde_json::from_slice(body).map_err(|error| UpdateBodyError::NoJson(error.to_string()))?;
     let mut members = match body {
@@ -32,25 +49,32 @@ pub(crate) fn enabled(body: &[u8]) -> Result<bool, UpdateBodyError> {
         _ => return Err(UpdateBodyError::NoObject),
     };
     let value = take(&mut members);
+    let approve = members.remove(APPROVE);
     if !members.is_empty() {
         let mut names: Vec<_> = members.into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         return Err(UpdateBodyError::Unsupported(names));
     }
-    match value {
+    let enabled = match value {
         None | Some(Value::Null) => Err(UpdateBodyError::Missing),
         Some(value) => boolean(&value).ok_or_else(|| UpdateBodyError::NoBoolean(value.to_string())),
-    }
+    }?;
+    let approve = match approve {
+        None => String::new(),
+        Some(Value::String(effect)) if enabled && !effect.is_empty() => effect,
+        Some(_) => return Err(UpdateBodyError::Approve),
+    };
+    Ok(Update { enabled, approve })
 }
 
 /// The value under the key, or under a key that differs only in the case of letters.
 fn take(members: &mut Map<String, Value>) -> Option<Value> {
-    if let Some(value) = members.remove(KEY) {
+    if let Some(value) = members.remove(ENABLED) {
         return Some(value);
     }
     let name = members
         .keys()
-        .find(|name| name.eq_ignore_ascii_case(KEY))?
+        .find(|name| name.eq_ignore_ascii_case(ENABLED))?
         .clone();
     members.remove(&name)
 }
@@ -95,7 +119,27 @@ mod tests {
             (r#"{"enabled":true,"enabled":false}"#, false),
         ];
         for (body, expected) in cases {
-            assert_eq!(enabled(body.as_bytes()), Ok(expected), "{body}");
+            let update = read(body.as_bytes()).unwrap();
+            assert_eq!((update.enabled, &*update.approve), (expected, ""), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_effect_is_approved_when_the_task_is_enabled() {
+        let update = Update {
+            enabled: true,
+            approve: "0af1".to_owned(),
+        };
+        let body = br#"{"Enabled":true,"approve":"0af1"}"#;
+        assert_eq!(read(body), Ok(update));
+        for body in [
+            r#"{"enabled":false,"approve":"0af1"}"#,
+            r#"{"enabled":true,"approve":""}"#,
+            r#"{"enabled":true,"approve":null}"#,
+            r#"{"enabled":true,"approve":["0af1"]}"#,
+        ] {
+            let error = read(body.as_bytes());
+            assert_eq!(error, Err(UpdateBodyError::Approve), "{body}");
         }
     }
 
@@ -126,7 +170,7 @@ mod tests {
             (r#"{"enabled":{}}"#, no_boolean("{}")),
         ];
         for (body, expected) in cases {
-            assert_eq!(enabled(body.as_bytes()), Err(expected), "{body}");
+            assert_eq!(read(body.as_bytes()), Err(expected), "{body}");
         }
     }
 
@@ -142,7 +186,7 @@ mod tests {
             deep.as_bytes(),
         ];
         for body in bodies {
-            let error = enabled(body).unwrap_err();
+            let error = read(body).unwrap_err();
             assert!(matches!(error, UpdateBodyError::NoJson(_)), "{error:?}");
         }
     }

@@ -23,12 +23,11 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let tasks = TaskPatterns::new(parameters::tasks(request.query()))
         .map_err(|error| Problem::bad_request(&error))?;
-    let ListApprovalsResponse { approvals, set } =
-        calls.list(&tasks, request.visitor.tasks()).await?;
+    let listed = calls.list(&tasks, request.visitor.tasks(), "").await?;
     let answer = ApprovalsAnswer {
         request_id: request.id,
-        approvals,
-        set,
+        approvals: listed.approvals,
+        set: listed.set,
     };
     Ok(request.answer(StatusCode::OK, &answer))
 }
@@ -58,7 +57,7 @@ pub(crate) async fn decide(
 }
 
 /// Approves the effects of several tasks, if they are those that the caller has seen. Otherwise the answer has the
-/// present ones.
+/// present ones, and the tasks in which they differ.
 pub(crate) async fn approve_set(
     calls: &ApprovalClient,
     body: Received,
@@ -75,8 +74,13 @@ pub(crate) async fn approve_set(
             Ok(request.answer(StatusCode::OK, &answer))
         }
         Err(ChangeError::Ask(error @ CallError::ApprovalChanged(_))) => {
-            let ListApprovalsResponse { approvals, set } =
-                calls.list(&wanted.tasks, visible).await?;
+            let ListApprovalsResponse {
+                approvals,
+                set,
+                came,
+                went,
+                changed,
+            } = calls.list(&wanted.tasks, visible, &wanted.set).await?;
             let problem = Problem::from(error);
             let answer = ChangedSetAnswer {
                 error: CodedError {
@@ -86,6 +90,9 @@ pub(crate) async fn approve_set(
                 request_id,
                 approvals,
                 set,
+                came,
+                went,
+                changed,
             };
             Ok(request.answer(StatusCode::CONFLICT, &answer))
         }

@@ -23,7 +23,7 @@ use crate::request::release_body;
 use crate::request::run_mode::RunMode;
 use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
-use crate::request::update_body;
+use crate::request::update_body::{self, UpdateBodyError};
 use crate::request_id::RequestId;
 use crate::scheduler_client::{
     ChangeError, ClusterClient, Reason, TaskChangeClient, TaskClient, chain,
@@ -272,13 +272,22 @@ pub(crate) async fn update(
     name: &str,
     mode: RunMode,
     body: Received,
-    id: RequestId,
+    request: &ApiRequest,
 ) -> Result<Response, Problem> {
     let body =
         body.map_err(|error| Problem::without_body(&error, StatusCode::INTERNAL_SERVER_ERROR))?;
-    let enabled = update_body::enabled(&body)?;
-    log_update(name, enabled, mode, id);
-    let updated = match changes.update(name, enabled, mode).await {
+    let update = update_body::read(&body)?;
+    if !update.approve.is_empty() && matches!(mode, RunMode::Inspect) {
+        return Err(UpdateBodyError::ApproveInspected.into());
+    }
+    let may_approve = request.visitor.may_approve();
+    let is_allowed = may_approve.is_ok();
+    if !update.approve.is_empty() {
+        may_approve?;
+    }
+    let id = request.id;
+    log_update(name, update.enabled, mode, id);
+    let updated = match changes.update(name, update, mode).await {
         Ok(updated) => updated,
         Err(error) => {
             let problem = Problem::unchanged(error, Change::Update, name);
@@ -291,7 +300,7 @@ pub(crate) async fn update(
         RunMode::Inspect => json::answer(
             StatusCode::OK,
             &UpdateInspectedAnswer {
-                inspect: TaskPlanObject::of_update(updated.plan.as_ref()),
+                inspect: TaskPlanObject::of_update(updated.plan.as_ref(), is_allowed),
             },
         ),
     };

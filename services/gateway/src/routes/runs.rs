@@ -1,7 +1,7 @@
 //! Cts-only endpoints about runs and about why a task runs. Their errors are the ones of the new family.
 
 use axum::response::Response;
-use cts_core::callers::TaskPatterns;
+use cts_core::callers::{TaskPatterns, VALUES_HIDDEN};
 use cts_proto::run::v1::{ListRunsResponse, Run, RunStatus};
 use http::StatusCode;
 
@@ -98,9 +98,19 @@ pub(crate) async fn run(
     let includes = parameters::run_includes(request.query())?;
     let answer = RunAnswer {
         request_id: request.id,
-        run: visible(questions, run, includes, request).await?,
+        run: shown(visible(questions, run, includes, request).await?, request),
     };
     Ok(request.answer(StatusCode::OK, &answer))
+}
+
+/// The run without the text of its plan, if the caller may not see that.
+fn shown(mut run: Run, request: &ApiRequest) -> Run {
+    if let Some(plan) = &mut run.plan
+        && !request.visitor.sees_values()
+    {
+        VALUES_HIDDEN.clone_into(&mut plan.text);
+    }
+    run
 }
 
 /// The plan of the run `run`, as data.
@@ -112,7 +122,7 @@ pub(crate) async fn plan(
     visible(questions, run, RunIncludes::default(), request).await?;
     let answer = PlanAnswer {
         request_id: request.id,
-        plan: questions.plan(run).await?,
+        plan: questions.plan(run, request.visitor.sees_values()).await?,
     };
     Ok(request.answer(StatusCode::OK, &answer))
 }

@@ -23,15 +23,18 @@ impl ApprovalClient {
         Self { client, by }
     }
 
-    /// Effects of the tasks that match `tasks`, as far as they are visible; `None` for all.
+    /// Effects of the tasks that match `tasks`, as far as they are visible; `None` for all. Compared with an earlier set,
+    /// unless that is empty.
     pub(crate) async fn list(
         &self,
         tasks: &TaskPatterns,
         visible: Option<&TaskPatterns>,
+        set: &str,
     ) -> Result<proto::ListApprovalsResponse, CallError> {
         let request = proto::ListApprovalsRequest {
             tasks: tasks.texts().to_vec(),
             visible_tasks: patterns(visible),
+            set: set.to_owned(),
         };
         let answer = ask(CALL_LIMIT, call!(self.client.list_approvals(request))).await;
         Ok(answer.map_err(too_old)?.into_inner())

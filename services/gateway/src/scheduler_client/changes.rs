@@ -17,6 +17,7 @@ use super::call::{CALL_LIMIT, CallError, ask, is_lost, present};
 use super::on_behalf::OnBehalf;
 use super::tasks::KnownTask;
 use crate::request::run_mode::RunMode;
+use crate::request::update_body::Update;
 
 /// A change was not made.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,7 @@ pub(crate) enum Reason {
     Revision,
     LostMore,
     NoConflict,
+    NotShown,
     StillThere,
 }
 
@@ -67,6 +69,7 @@ impl Reason {
                 "revision" => Self::Revision,
                 "lost_more" => Self::LostMore,
                 "no_conflict" => Self::NoConflict,
+                "not_shown" => Self::NotShown,
                 "still_there" => Self::StillThere,
                 _ => return None,
             },
@@ -127,17 +130,18 @@ impl TaskChangeClient {
         })
     }
 
-    /// Switches the task `name` on or off.
+    /// Switches the task `name` on or off, and approves an effect.
     pub(crate) async fn update(
         &self,
         name: &str,
-        enabled: bool,
+        update: Update,
         mode: RunMode,
     ) -> Result<proto::UpdateTaskResponse, ChangeError> {
         let request = proto::UpdateTaskRequest {
             name: name.to_owned(),
-            enabled: Some(enabled),
+            enabled: Some(update.enabled),
             run_mode: run_mode(mode).into(),
+            approve: update.approve,
         };
         change(call!(self.client.update_task(request) for by)).await
     }

@@ -53,6 +53,7 @@ impl RunClient {
                 .into(),
             page_size: query.limit,
             page_token: query.after,
+            awaits_consent: query.waits,
             visible_tasks: patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.list_runs(request))).await;
@@ -82,11 +83,15 @@ impl RunClient {
         present(one(answer, id)?.into_inner().run, "GetRunResponse.run")
     }
 
-    /// The plan of one run as data.
-    pub(crate) async fn plan(&self, id: &str) -> Result<proto::PlanData, CallError> {
+    /// The plan of one run as data, with or without its values.
+    pub(crate) async fn plan(
+        &self,
+        id: &str,
+        with_values: bool,
+    ) -> Result<proto::PlanData, CallError> {
         let request = proto::GetPlanRequest {
             run_id: id.to_owned(),
-            without_values: false,
+            without_values: !with_values,
         };
         let call = || {
             let (mut plans, request) = (self.plans.clone(), request.clone());
@@ -137,11 +142,12 @@ impl RunClient {
         }
     }
 
-    /// Changes of all runs and of the brake from now on.
+    /// Changes of all runs, of the brake and of consents from now on.
     pub(crate) async fn follow(&self) -> Result<Streaming<proto::FollowRunsResponse>, CallError> {
         let request = proto::FollowRunsRequest {
             task_name: String::new(),
             include_brake: true,
+            include_approvals: true,
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.follow_runs(request))).await?;
         Ok(answer.into_inner())

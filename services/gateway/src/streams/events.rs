@@ -27,8 +27,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long a client that has lost its events waits before it connects again.
 const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 
-/// Changes of runs as server-sent events of the type `run`, from now on, and the brake of the fleet at each change of it
-/// as one of the type `brake`. A client that is cut off has missed events, and reads the list of runs if necessary.
+/// Changes of runs as server-sent events of the type `run`, from now on, each change of a consent as one of the type
+/// `approval`, and the brake of the fleet at each change of it as one of the type `brake`. A client that is cut off has
+/// missed events, and reads the list of runs if necessary.
 pub(crate) async fn events(
     (events, cluster): (&RunEvents, &ClusterClient),
     answer: Answer,
@@ -92,6 +93,10 @@ impl Follower {
             let brake = self.cluster.brake().await.ok()?;
             let event = event.event("brake");
             return in_local_time(local_time, || event.json_data(&brake)).ok();
+        }
+        if let Some(approval) = &change.approval {
+            let event = event.event("approval");
+            return in_local_time(local_time, || event.json_data(approval)).ok();
         }
         let event = event.event("run");
         in_local_time(local_time, || event.json_data(change)).ok()

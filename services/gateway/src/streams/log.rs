@@ -27,6 +27,7 @@ pub(crate) async fn log(
     request: &ApiRequest,
 ) -> Result<Response, Problem> {
     let query = parameters::log(request.query())?;
+    request.visitor.may_see_values()?;
     let call = runs.log(run, query.after, query.follow).await?;
     let log = Log {
         call: Some(call),

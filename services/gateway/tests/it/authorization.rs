@@ -3,6 +3,7 @@
 mod known_tokens;
 mod limited;
 mod refused;
+mod values;
 
 use std::sync::Arc;
 

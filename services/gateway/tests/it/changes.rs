@@ -208,6 +208,7 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
                 name: "dns".to_owned(),
                 enabled: Some(enabled),
                 run_mode: mode.into(),
+                approve: String::new(),
             };
             let asked = asked(&tasks, "PATCH", &path, &body).await;
             assert_eq!(asked, [RequestedChange::Update(update)]);

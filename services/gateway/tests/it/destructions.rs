@@ -68,19 +68,22 @@ async fn a_deletion_does_what_the_task_says_or_retains() {
 }
 
 #[tokio::test]
-async fn deletion_mode_of_a_task_is_sent_and_shown() {
+async fn deletion_mode_and_rule_of_a_task_are_sent_and_shown() {
     let mut tasks = three_tasks();
     tasks.tasks[0].on_delete = OnDelete::Destroy.into();
+    tasks.tasks[0].approval = "always".into();
     let shown = tasks.tasks[0].name.clone();
     let stage = Stage::start(tasks.clone()).await;
     let (_, answer) = stage.json("GET", &format!("/v1/tasks/{shown}"), "").await;
     assert_eq!(answer["task"]["on_delete"], "destroy");
+    assert_eq!(answer["task"]["approval"], "always");
     let (_, answer) = stage.json("GET", "/v1/tasks/dns", "").await;
     assert_eq!(answer["task"].get("on_delete"), None);
+    assert_eq!(answer["task"].get("approval"), None);
 
     let task = |on_delete: Value| {
         json!({"task": {
-            "name": "new", "module": "./m", "on_delete": on_delete,
+            "name": "new", "module": "./m", "on_delete": on_delete, "approval": on_delete,
             "condition": {"services": {"names": ["web"]}},
         }})
         .to_string()
@@ -93,6 +96,7 @@ async fn deletion_mode_of_a_task_is_sent_and_shown() {
     };
     let sent = creation.task.as_ref().unwrap();
     assert_eq!(sent.on_delete(), OnDelete::Destroy);
+    assert_eq!(sent.approval, "destroy");
     for wrong in [json!("Destroy"), json!(""), json!(true)] {
         assert_eq!(create(task(wrong.clone())).await, 400, "{wrong}");
     }

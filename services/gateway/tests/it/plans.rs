@@ -23,6 +23,8 @@ pub(crate) struct MemoryPlans {
     pub(crate) unserved: bool,
     /// Whether no plan is kept.
     pub(crate) absent: bool,
+    /// Whether values are not asked for.
+    pub(crate) hides: bool,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "fields are optional")]
@@ -53,6 +55,7 @@ fn parts() -> [PlanData; 3] {
         before,
         after,
         forces_replacement: true,
+        ignored: true,
     };
     let full = PlannedChange {
         previous_address: "pool.was".into(),
@@ -122,7 +125,7 @@ impl PlanService for MemoryPlans {
         request: Request<GetPlanRequest>,
     ) -> Result<Response<Self::GetPlanStream>, Status> {
         let request = request.into_inner();
-        assert!(!request.without_values);
+        assert_eq!(request.without_values, self.hides);
         if self.absent {
             return Err(Status::not_found("no plan"));
         }
@@ -160,7 +163,7 @@ async fn the_parts_of_a_plan_are_one_answer() {
     assert_eq!(
         changes[0]["attributes"][1],
         json!({"path": "b", "before": {"value": null}, "after": {"unknown": true}, "changed": true,
-               "forces_replacement": true})
+               "forces_replacement": true, "ignored": true})
     );
     assert_eq!(
         changes[0]["attributes"][2]["before"],

@@ -7,7 +7,8 @@ use cts_proto::cluster::v1::{
 };
 use cts_proto::log::v1::ReadLogRequest;
 use cts_proto::run::v1::{
-    FollowRunsResponse, GetQueueResponse, ListRunsRequest, RunKind, RunStatus,
+    Approval, ApprovalState, FollowRunsResponse, GetQueueResponse, ListRunsRequest, RunKind,
+    RunStatus,
 };
 use cts_proto::task::v1::Explanation;
 use cts_testkit::assert_contains;
@@ -159,6 +160,7 @@ async fn runs_are_listed_by_page() {
         page_size: 7,
         page_token: "p2".to_owned(),
         visible_tasks: Vec::new(),
+        awaits_consent: false,
     };
     assert_eq!(*runs.lists.lock().unwrap(), [asked]);
 }
@@ -343,6 +345,7 @@ fn change(status: RunStatus) -> FollowRunsResponse {
         at: Some(moment(0)),
         kind: RunKind::Plan.into(),
         brake: false,
+        approval: None,
     }
 }
 
@@ -371,6 +374,28 @@ async fn events_are_told_until_the_gateway_ends() {
             "event: run\ndata: {{\"id\":\"{RUN}\",\"task_name\":\"dns\",\"kind\":\"plan\",\
              \"status\":\"running\",\"at\":\"2026-02-03T10:15:30+01:00\"}}\n\n"
         )],
+    );
+    assert!(!events.text.contains("other"), "{:?}", events.text);
+    let waits = |task: &str| FollowRunsResponse {
+        task_name: task.to_owned(),
+        run_id: RUN.to_owned(),
+        approval: Some(Approval {
+            task_name: task.to_owned(),
+            effect: "0af1".to_owned(),
+            state: ApprovalState::Waiting.into(),
+            ..Approval::default()
+        }),
+        ..FollowRunsResponse::default()
+    };
+    for task in ["other", "dns"] {
+        sender.send(Ok(waits(task))).await.unwrap();
+    }
+    events.until("\"waiting\"").await;
+    assert_contains(
+        &events.text,
+        [
+            "event: approval\ndata: {\"run_id\":\"\",\"task_name\":\"dns\",\"effect\":\"0af1\",\"state\":\"waiting\",",
+        ],
     );
     assert!(!events.text.contains("other"), "{:?}", events.text);
     let mut all = Ongoing::start(&stage, "/v1/events").await;

@@ -62,7 +62,7 @@ fn planned_run() -> Run {
         plan: Some(Planned {
             text: "Plan: 1 to add\n".to_owned(),
             changes_present: true,
-            remote_url: String::new(),
+            ..Planned::default()
         }),
         queued_at: at(0),
         started_at: at(1),

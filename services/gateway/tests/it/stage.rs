@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::FixedOffset;
 use cts_access::Issuers;
+use cts_core::callers::PlanValues;
 use cts_gateway::{AccessOptions, Deps, ForwardedHeader, Gateway, Limits, Mode, Options};
 use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
@@ -78,6 +79,7 @@ pub(crate) struct Scene {
     pub(crate) access: MemoryAccess,
     /// Whether each request needs a credential.
     pub(crate) require_auth: bool,
+    pub(crate) plan_values: PlanValues,
     pub(crate) mode: Mode,
     pub(crate) tls: Option<ServerTls>,
     /// Whether programs on other machines can reach it.
@@ -224,6 +226,7 @@ impl Stage {
             access: AccessOptions {
                 required: scene.require_auth,
                 domain: Some("cts.example".to_owned()),
+                plan_values: scene.plan_values,
                 issuers: Issuers::new(Vec::new()).unwrap(),
                 clock: Arc::new(SystemClock),
             },

@@ -58,7 +58,7 @@ fn plan(mode: RunMode, runs: bool) -> Option<Planned> {
     (mode == RunMode::Inspect && runs).then(|| Planned {
         text: "Plan: 1 to add, 0 to change\n".to_owned(),
         changes_present: true,
-        remote_url: String::new(),
+        ..Planned::default()
     })
 }
 
@@ -111,9 +111,14 @@ impl MemoryTasks {
     ) -> Result<UpdateTaskResponse, Status> {
         self.record(RequestedChange::Update(request.clone()));
         fate(&request.name)?;
+        let mut plan = plan(request.run_mode(), request.enabled == Some(true));
+        if let Some(plan) = plan.as_mut().filter(|_| request.name == "edge-lb") {
+            "rule always, 1 to create".clone_into(&mut plan.would_wait);
+            "0af1".clone_into(&mut plan.effect);
+        }
         Ok(UpdateTaskResponse {
             task: Some(self.find(&request.name)?),
-            plan: plan(request.run_mode(), request.enabled == Some(true)),
+            plan,
             waiting_run_id: if request.run_mode() == RunMode::Now {
                 waiting(&request.name)
             } else {
@@ -166,6 +171,7 @@ impl MemoryTasks {
             text: "Plan: 0 to add, 0 to change, 2 to destroy.\n".to_owned(),
             changes_present: true,
             remote_url: "https://tfe.example/run-1".to_owned(),
+            ..Planned::default()
         });
         Ok(PlanTaskDestructionResponse { plan })
     }

@@ -1,7 +1,7 @@
 //! Facts about a plan for the rules, and its summary for lists.
 
-use cts_core::{PlanFacts, excerpt};
-use cts_proto::run::v1::{PlanCounts, PlanData, PlanExtent, PlannedAction};
+use cts_core::{ChangeKind, PlanFacts, excerpt};
+use cts_proto::run::v1::{PlanData, PlanExtent, PlannedAction};
 use cts_store::PlanSummary;
 
 /// Length of a fingerprint in hexadecimal.
@@ -21,34 +21,20 @@ pub(crate) fn is_effect(text: &str) -> bool {
 /// What the rules know about a plan. Counts and changes are both looked at, so that a plan is as harmful as either of
 /// them says.
 pub(crate) fn facts(plan: &PlanData) -> PlanFacts {
-    let counts = plan.counts.unwrap_or_default();
-    let PlanCounts {
-        created,
-        updated,
-        deleted,
-        replaced,
-        imported,
-        moved,
-        forgotten,
-        unknown,
-        read: _,
-        unchanged: _,
-        invoked,
-        deferred,
-    } = counts;
-    let has = |counts: &[u32]| counts.iter().any(|count| *count > 0);
-    let harms = has(&[deleted, replaced, forgotten, unknown, invoked])
-        || !plan.invocations.is_empty()
-        || plan.changes.iter().any(|change| is_harm(change.action()));
+    let counted = summary(plan);
+    let changes = plan.changes.iter().filter_map(|it| kind(it.action()));
+    let invoked = plan.invocations.iter().map(|_| ChangeKind::Invoked);
+    let deferred = plan.deferred.iter().map(|_| ChangeKind::Deferred);
+    let all = counted.changes().chain(changes).chain(invoked);
+    let seen = PlanFacts::of_changes(all.chain(deferred));
     let is_counted = matches!(plan.extent(), PlanExtent::Counts | PlanExtent::Unspecified);
     PlanFacts {
         effect: Some(plan.effect.clone()).filter(|effect| !effect.is_empty()),
-        changes: !plan.effect.is_empty()
-            || harms
-            || has(&[created, updated, imported, moved])
+        changes: seen.changes
+            || !plan.effect.is_empty()
             || plan.changes.iter().any(|change| !change.effect.is_empty()),
-        harms,
-        unclear: is_unclear(plan) || deferred > 0 || is_counted,
+        harms: seen.harms,
+        unclear: seen.unclear || is_unclear(plan) || is_counted,
     }
 }
 
@@ -57,18 +43,16 @@ pub(crate) fn is_unclear(plan: &PlanData) -> bool {
     !plan.unclear.is_empty() || !plan.deferred.is_empty()
 }
 
-const fn is_harm(action: PlannedAction) -> bool {
-    match action {
-        PlannedAction::Delete
-        | PlannedAction::DeleteThenCreate
-        | PlannedAction::CreateThenDelete
-        | PlannedAction::Forget
-        | PlannedAction::Unspecified => true,
-        PlannedAction::None
-        | PlannedAction::Create
-        | PlannedAction::Read
-        | PlannedAction::Update => false,
-    }
+pub(super) const fn kind(action: PlannedAction) -> Option<ChangeKind> {
+    Some(match action {
+        PlannedAction::None | PlannedAction::Read => return None,
+        PlannedAction::Create => ChangeKind::Created,
+        PlannedAction::Update => ChangeKind::Updated,
+        PlannedAction::Delete => ChangeKind::Deleted,
+        PlannedAction::DeleteThenCreate | PlannedAction::CreateThenDelete => ChangeKind::Replaced,
+        PlannedAction::Forget => ChangeKind::Forgotten,
+        PlannedAction::Unspecified => ChangeKind::Unknown,
+    })
 }
 
 /// The summary of a plan for lists.
@@ -78,9 +62,30 @@ pub(crate) fn summary(plan: &PlanData) -> PlanSummary {
     PlanSummary::new(&plan.counts.unwrap_or_default(), &reasons)
 }
 
+/// The numbers of a plan in words, with the harm first.
+pub(crate) fn counts_text(summary: &PlanSummary) -> String {
+    let counts = [
+        (summary.deleted, "to destroy"),
+        (summary.replaced, "to replace"),
+        (summary.forgotten, "to forget"),
+        (summary.unknown, "with unknown actions"),
+        (summary.invoked, "actions of providers"),
+        (summary.updated, "to update"),
+        (summary.created, "to create"),
+        (summary.imported, "to import"),
+        (summary.moved, "to move"),
+        (summary.deferred, "put off"),
+    ];
+    let counts = counts.iter().filter(|(number, _)| *number > 0);
+    let counts: Vec<String> = counts
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    counts.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
-    use cts_proto::run::v1::{DeferredChange, PlannedChange, PlannedInvocation};
+    use cts_proto::run::v1::{DeferredChange, PlanCounts, PlannedChange, PlannedInvocation};
 
     use super::*;
 
@@ -155,6 +160,17 @@ mod tests {
             ..plan(PlanExtent::Addresses, "ab")
         };
         assert_eq!(seen(&defers), [true, false, true]);
+    }
+
+    #[test]
+    fn texts_have_the_harm_first() {
+        let summary = PlanSummary {
+            created: 2,
+            deleted: 1,
+            ..PlanSummary::default()
+        };
+        assert_eq!(counts_text(&summary), "1 to destroy, 2 to create");
+        assert_eq!(counts_text(&PlanSummary::default()), "");
     }
 
     #[test]

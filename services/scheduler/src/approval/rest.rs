@@ -2,8 +2,9 @@
 //!
 //! An apply that was cut off leaves a part of the approved changes. The plan of the next attempt is their rest if each
 //! of its changes was approved: the same change with the same values, the second half of an approved replacement, or a
-//! change with the same fingerprint. Values that were unknown at consent may have become known. Everything else needs
-//! consent of its own.
+//! change with the same fingerprint. Values that were unknown at consent may have become known, and values that are not
+//! part of the effect may differ. Everything else needs consent of its own. The changes of a destruction have fingerprints
+//! without values, so the rest of a destruction is any part of its addresses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -179,9 +180,14 @@ fn has_equal(change: &PlannedChange, approved: &PlannedChange, side: Side) -> bo
     }
     for attribute in &change.attributes {
         let Some(value) = side.of(attribute) else {
+            if known.remove(attribute.path.as_str()).is_some() && !attribute.ignored {
+                return false;
+            }
             continue;
         };
-        let is_equal = match known.remove(attribute.path.as_str()) {
+        let approved = known.remove(attribute.path.as_str());
+        let is_equal = match approved {
+            _ if attribute.ignored => true,
             Some(approved) => is_same(attribute, value, approved, side),
             None => is_within(&attribute.path, &unknown),
         };
@@ -189,7 +195,7 @@ fn has_equal(change: &PlannedChange, approved: &PlannedChange, side: Side) -> bo
             return false;
         }
     }
-    known.is_empty()
+    known.values().all(|approved| approved.ignored)
 }
 
 fn is_same(

@@ -51,6 +51,8 @@ mod tests {
             asked_at: at(asked),
             gone_at: None,
             decided: None,
+            requested_by: None,
+            cause: None,
         }
     }
 

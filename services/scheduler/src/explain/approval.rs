@@ -26,8 +26,15 @@ pub(super) fn approval_text(run: &ShownRun, approval: Option<&Approval>) -> Stri
         Some(_) => "; the data of the task do not need it at the moment, so it is withdrawn soon",
         None => "",
     };
+    let differs = match approval {
+        Some(approval) if !approval.summary.differs.is_empty() => {
+            let differs = approval.summary.differs.join("; ");
+            format!("; the plan differs from the plan before: {differs}")
+        }
+        _ => String::new(),
+    };
     let (id, text) = (run.id, consent_text(run.id));
-    format!("run {id} with the effect {effect} waits{since} for {text}{gone}")
+    format!("run {id} with the effect {effect} waits{since} for {text}{gone}{differs}")
 }
 
 #[cfg(test)]
@@ -66,6 +73,8 @@ mod tests {
             asked_at: at,
             gone_at: None,
             decided: None,
+            requested_by: None,
+            cause: None,
         };
         let consent =
             format!("the consent of a person: `cts approvals show {id}` shows what it would do");
@@ -75,6 +84,12 @@ mod tests {
         );
         approval.gone_at = Some(at);
         assert!(approval_text(&run, Some(&approval)).ends_with("withdrawn soon"));
+        approval.summary.differs = vec!["t.a: tags".to_owned(), "t.b: its actions".to_owned()];
+        let text = approval_text(&run, Some(&approval));
+        assert!(
+            text.ends_with("the plan before: t.a: tags; t.b: its actions"),
+            "{text}"
+        );
         assert!(approval_text(&run, None).contains("ab waits for the consent"));
         assert!(awaits_consent(&run));
     }

@@ -3,10 +3,12 @@
 mod answers;
 mod decisions;
 mod permit;
+mod sets;
 
 use std::sync::Arc;
 
 use cts_core::RunId;
+use cts_core::callers::TaskPatterns;
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::approval_service_server::ApprovalService;
 use cts_rpc::convert;
@@ -14,7 +16,8 @@ use cts_store::{Approval, Store};
 use tokio::sync::Semaphore;
 use tonic::{Code, Request, Response, Status};
 
-use self::answers::{approval_to_wire, set_of};
+pub(super) use self::answers::approval_to_wire;
+use self::sets::{SetDifference, set_of};
 use super::lease_proofs::LeaseProofs;
 use super::plan_service::ROOM;
 use crate::approval::waiting::waiting;
@@ -50,19 +53,27 @@ impl ApprovalEndpoint {
         }
     }
 
-    /// The effects of the tasks that match both lists of patterns.
-    async fn chosen(
-        &self,
-        tasks: Vec<String>,
-        visible: Vec<String>,
-    ) -> Result<Vec<Approval>, Status> {
-        let (tasks, visible) = (visible_tasks(tasks)?, visible_tasks(visible)?);
+    /// The effects of chosen tasks.
+    async fn chosen(&self, chosen: &ChosenTasks) -> Result<Vec<Approval>, Status> {
         let mut approvals = self.store.approvals().await.or_status()?;
-        approvals.retain(|approval| {
-            let name = approval.task.as_str();
-            tasks.matches(name) && visible.matches(name)
-        });
+        approvals.retain(|approval| chosen.has(approval.task.as_str()));
         Ok(approvals)
+    }
+
+    /// The chosen tasks in which the waiting effects differ from those of a set.
+    async fn difference(
+        &self,
+        set: &str,
+        waiting: &[&Approval],
+        chosen: &ChosenTasks,
+    ) -> Result<SetDifference, Status> {
+        if set.is_empty() || set == set_of(waiting) {
+            return Ok(SetDifference::default());
+        }
+        let tasks = self.store.task_marks().await.or_status()?;
+        let names = tasks.iter().map(|task| task.name.as_str());
+        let names = names.filter(|name| chosen.has(name));
+        Ok(SetDifference::since(set, waiting, names))
     }
 
     /// This effect of the task of a run, or the newest effect of the run.
@@ -72,6 +83,19 @@ impl ApprovalEndpoint {
             let message = format!("run {run} does not exist or has no effect that needs consent");
             declined(Code::NotFound, "unknown", message)
         })
+    }
+}
+
+/// Tasks that match two lists of patterns: those of a request, and those that its caller may see.
+struct ChosenTasks([TaskPatterns; 2]);
+
+impl ChosenTasks {
+    fn of(tasks: Vec<String>, visible: Vec<String>) -> Result<Self, Status> {
+        Ok(Self([visible_tasks(tasks)?, visible_tasks(visible)?]))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().all(|patterns| patterns.matches(name))
     }
 }
 
@@ -89,11 +113,17 @@ impl ApprovalService for ApprovalEndpoint {
         request: Request<proto::ListApprovalsRequest>,
     ) -> Result<Response<proto::ListApprovalsResponse>, Status> {
         let request = request.into_inner();
-        let approvals = self.chosen(request.tasks, request.visible_tasks).await?;
-        let set = set_of(&waiting(&approvals));
+        let chosen = ChosenTasks::of(request.tasks, request.visible_tasks)?;
+        let approvals = self.chosen(&chosen).await?;
+        let waiting = waiting(&approvals);
+        let difference = self.difference(&request.set, &waiting, &chosen).await?;
+        let set = set_of(&waiting);
         Ok(Response::new(proto::ListApprovalsResponse {
             approvals: approvals.into_iter().map(approval_to_wire).collect(),
             set,
+            came: difference.came,
+            went: difference.went,
+            changed: difference.changed,
         }))
     }
 

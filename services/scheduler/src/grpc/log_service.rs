@@ -4,8 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use cts_core::RunId;
+use cts_core::callers::VALUES_HIDDEN;
 use cts_proto::log::v1 as proto;
 use cts_proto::log::v1::log_service_server::LogService;
+use cts_rpc::admission::rights;
 use cts_rpc::{chunks, convert};
 use cts_store::{LogLine, Store};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -59,6 +61,9 @@ impl LogService for LogEndpoint {
         &self,
         request: Request<proto::ReadLogRequest>,
     ) -> Result<Response<Self::ReadLogStream>, Status> {
+        if !rights(&request).sees_values {
+            return Err(Status::permission_denied(VALUES_HIDDEN));
+        }
         let request = request.into_inner();
         let run = convert::run_id(&request.run_id)?;
         let known = self.store.run(run).await;

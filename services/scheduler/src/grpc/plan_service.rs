@@ -1,15 +1,15 @@
 //! `cts.run.v1.PlanService`: plans of runs as data.
 
-pub(super) mod content;
+mod hidden_values;
 
 use std::mem::take;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::PlanData;
 use cts_proto::run::v1::plan_service_server::PlanService;
-use cts_proto::run::v1::planned_value::Value;
-use cts_proto::run::v1::{PlanData, PlannedValue};
+use cts_rpc::admission::rights;
 use cts_rpc::{chunks, convert};
 use cts_store::Store;
 use futures::Stream;
@@ -18,7 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tonic::{Request, Response, Status};
 
-use self::content::{InvalidPlan, decode};
+use self::hidden_values::{hide_values, values};
+use crate::approval::content::{InvalidPlan, decode};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::status::OrStatus as _;
 
@@ -87,6 +88,7 @@ impl PlanService for PlanEndpoint {
         &self,
         request: Request<proto::GetPlanRequest>,
     ) -> Result<Response<Self::GetPlanStream>, Status> {
+        let sees_values = rights(&request).sees_values;
         let request = request.into_inner();
         let run = convert::run_id(&request.run_id)?;
         let content = self.store.recorded_plan(run).await.or_status()?;
@@ -100,9 +102,9 @@ impl PlanService for PlanEndpoint {
         })?;
         for value in values(&mut plan) {
             value.hash.clear();
-            if request.without_values && matches!(value.value, Some(Value::Json(_))) {
-                value.value = Some(Value::Hidden(true));
-            }
+        }
+        if request.without_values || !sees_values {
+            hide_values(&mut plan);
         }
         let parts = parts(plan).map(move |part| {
             // Held until the last part is sent, or nothing reads any more.
@@ -111,15 +113,6 @@ impl PlanService for PlanEndpoint {
         });
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
     }
-}
-
-/// The values of all attributes and outputs.
-fn values(plan: &mut PlanData) -> impl Iterator<Item = &mut PlannedValue> {
-    let attributes = plan.changes.iter_mut().flat_map(|it| &mut it.attributes);
-    let attributes = attributes.flat_map(|it| [&mut it.before, &mut it.after]);
-    let outputs = plan.outputs.iter_mut();
-    let outputs = outputs.flat_map(|it| [&mut it.before, &mut it.after]);
-    attributes.chain(outputs).flatten()
 }
 
 /// A plan in messages of bounded size, which are merged in their order.

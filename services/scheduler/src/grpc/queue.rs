@@ -35,6 +35,7 @@ pub(super) fn queue_of(
         .sum();
     proto::GetQueueResponse {
         queued: depth.queued,
+        awaiting_consent: depth.awaiting,
         ready: depth.ready,
         running: depth.running,
         oldest_ready: depth.oldest_ready.map(convert::duration_to_wire),

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod complete;
+mod consents;
 mod grant;
 pub(crate) mod inputs;
 mod logging;
@@ -13,12 +14,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::callers::{AuditAction, TaskPatterns};
+use cts_core::callers::{AuditAction, TaskPatterns, VALUES_HIDDEN};
 use cts_core::lease::PlanKey;
 use cts_core::runs::RunStatus;
 use cts_core::{Clock, RunId, TraceContext};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
+use cts_rpc::admission::rights;
 use cts_rpc::convert;
 use cts_store::{Claim, Lease, Store, StoreError};
 use futures::Stream;
@@ -30,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
+use crate::approval::inspections::Inspections;
 use crate::audit::recorder::{note, outcome_of, record};
 use crate::explain::{cause, waiting_for};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
@@ -65,6 +68,8 @@ pub(crate) struct RunEndpoint {
     pub(crate) plan_key: PlanKey,
     pub(crate) registrations: Registrations,
     pub(crate) spans: RunSpans,
+    /// The rules' view of the plans of inspections.
+    pub(crate) inspections: Inspections,
     pub(crate) shutdown: CancellationToken,
     /// Grants under way, which must not end with the calls that requested them.
     pub(crate) grants: TaskTracker,
@@ -181,6 +186,12 @@ impl RunService for RunEndpoint {
             state: Some(convert::known_state_to_wire(&granted.lease.state)),
             ends_remote_run: granted.lease.ends_remote_run,
             asks_permission: granted.lease.asks_permission,
+            ignored_attributes: granted
+                .lease
+                .ignored
+                .into_iter()
+                .map(String::from)
+                .collect(),
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }
@@ -311,11 +322,21 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::GetRunRequest>,
     ) -> Result<Response<proto::GetRunResponse>, Status> {
+        let sees_values = rights(&request).sees_values;
         let request = request.into_inner();
         let id = convert::run_id(&request.run_id)?;
         let visible = visible_tasks(request.visible_tasks)?;
         let found = self.found(id, &visible).await.or_status()?;
         let mut run = found.ok_or_else(|| Status::not_found(format!("there is no run {id}")))?;
+        if let Some(plan) = &mut run.plan {
+            if let Ok(task) = run.task_name.parse() {
+                let judged = self.inspections.judge(id, &task, plan).await;
+                judged.or_status()?;
+            }
+            if !sees_values {
+                VALUES_HIDDEN.clone_into(&mut plan.text);
+            }
+        }
         if request.include_cause
             && let Some(record) = self.store.run(id).await.or_status()?
         {
@@ -353,6 +374,7 @@ impl RunService for RunEndpoint {
         request: Request<proto::FollowRunsRequest>,
     ) -> Result<Response<Self::FollowRunsStream>, Status> {
         let request = request.into_inner();
+        let consents = self.consents(&request);
         let only = request.task_name;
         let brake = WatchStream::from_changes(self.notifier.brake.subscribe());
         let clock = Arc::clone(&self.clock);
@@ -378,11 +400,11 @@ impl RunService for RunEndpoint {
                     kind: convert::kind_to_wire(change.kind).into(),
                     status: convert::status_to_wire(change.status).into(),
                     at: Some(convert::timestamp_to_wire(change.at)),
-                    brake: false,
+                    ..proto::FollowRunsResponse::default()
                 })
             })
         });
-        let changes = changes.merge(brake);
+        let changes = changes.merge(brake).merge(consents);
         let until_shutdown = futures::StreamExt::take_until(changes, shutdown.cancelled_owned());
         Ok(Response::new(Box::pin(until_shutdown)))
     }

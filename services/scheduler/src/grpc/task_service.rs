@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use cts_core::callers::{AuditAction, AuditRecord};
 use cts_core::state::StateDecision;
-use cts_core::{Clock, RunId, TaskName};
+use cts_core::{ApprovalRule, Clock, RunId, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
+use cts_rpc::admission::rights;
 use cts_rpc::{chunks, convert};
-use cts_store::{Store, StoredTask};
+use cts_store::{FileRules, Store, StoredTask};
 use futures::Stream;
 use tokio_stream::StreamExt as _;
 use tokio_util::task::TaskTracker;
@@ -48,7 +49,8 @@ impl TaskService for TaskEndpoint {
         _request: Request<proto::ListTasksRequest>,
     ) -> Result<Response<Self::ListTasksStream>, Status> {
         let tasks = self.store.tasks().await.or_status()?;
-        let tasks = tasks.iter().map(task_to_wire);
+        let rules = self.store.file_rules().await.or_status()?;
+        let tasks = tasks.iter().map(|task| task_to_wire(task, &rules));
         let parts = chunks(tasks.collect::<Vec<_>>(), prost::Message::encoded_len)
             .map(|tasks| Ok(proto::ListTasksResponse { tasks }));
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
@@ -61,7 +63,7 @@ impl TaskService for TaskEndpoint {
         let name = known_name(&request.get_ref().name)?;
         let task = self.store.task(&name).await.or_status()?;
         let task = task.ok_or_else(|| unknown_task(name.as_str()))?;
-        let task = Some(task_to_wire(&task));
+        let task = Some(self.shown(&task).await?);
         Ok(Response::new(proto::GetTaskResponse { task }))
     }
 
@@ -147,8 +149,8 @@ impl TaskService for TaskEndpoint {
             .recorded(record, async move |work| work.create(draft, run).await)
             .await?;
         Ok(Response::new(proto::CreateTaskResponse {
-            task: Some(task_to_wire(&task)),
-            plan: plan.map(convert::plan_to_wire),
+            task: Some(self.shown(&task).await?),
+            plan,
             waiting_run_id: id_of(waits),
         }))
     }
@@ -158,11 +160,21 @@ impl TaskService for TaskEndpoint {
         request: Request<proto::UpdateTaskRequest>,
     ) -> Result<Response<proto::UpdateTaskResponse>, Status> {
         let record = record(&request, AuditAction::UpdateTask, &request.get_ref().name);
+        let approves = rights(&request).approves;
         let request = request.into_inner();
         let run = run_of(request.run_mode)?;
         let name = known_name(&request.name)?;
-        let enabled = request.enabled;
+        let (enabled, approve) = (request.enabled, request.approve);
+        if !approve.is_empty() && !approves {
+            return Err(Status::permission_denied(
+                "the approval of an effect needs the right approve",
+            ));
+        }
         let record = record.with("run", run.as_str());
+        let record = match &*approve {
+            "" => record,
+            effect => record.with("approve", effect),
+        };
         let record = match enabled {
             Some(enabled) => record.with("enabled", &enabled),
             None => record,
@@ -171,12 +183,12 @@ impl TaskService for TaskEndpoint {
             task, plan, waits, ..
         } = self
             .recorded(record, async move |work| {
-                work.update(&name, enabled, run).await
+                work.update(&name, enabled, run, &approve).await
             })
             .await?;
         Ok(Response::new(proto::UpdateTaskResponse {
-            task: Some(task_to_wire(&task)),
-            plan: plan.map(convert::plan_to_wire),
+            task: Some(self.shown(&task).await?),
+            plan,
             waiting_run_id: id_of(waits),
         }))
     }
@@ -203,7 +215,7 @@ impl TaskService for TaskEndpoint {
             })
             .await?;
         Ok(Response::new(proto::ReplaceTaskResponse {
-            task: Some(task_to_wire(&task)),
+            task: Some(self.shown(&task).await?),
             held: held.unwrap_or_default(),
             waiting_run_id: id_of(waits),
         }))
@@ -232,9 +244,7 @@ impl TaskService for TaskEndpoint {
         let plan = self
             .recorded(record, async move |work| work.plan_destruction(&name).await)
             .await?;
-        Ok(Response::new(proto::PlanTaskDestructionResponse {
-            plan: plan.map(convert::plan_to_wire),
-        }))
+        Ok(Response::new(proto::PlanTaskDestructionResponse { plan }))
     }
 
     async fn release_task(
@@ -309,6 +319,12 @@ impl TaskService for TaskEndpoint {
 }
 
 impl TaskEndpoint {
+    /// The task with the rule in force.
+    async fn shown(&self, task: &StoredTask) -> Result<proto::Task, Status> {
+        let rules = self.store.file_rules().await.or_status()?;
+        Ok(task_to_wire(task, &rules))
+    }
+
     /// Does the work of a call to its end, also if the caller goes away first, with a record of the call.
     async fn recorded<T: Send + 'static, F>(
         &self,
@@ -346,8 +362,11 @@ impl TaskEndpoint {
     }
 }
 
-fn task_to_wire(task: &StoredTask) -> proto::Task {
+fn task_to_wire(task: &StoredTask, rules: &FileRules) -> proto::Task {
+    let rule = rules.of(&task.spec).in_force(task.spec.api_approval);
+    let asks = rule != ApprovalRule::Never;
     proto::Task {
+        approval: if asks { rule.as_str() } else { "" }.to_owned(),
         revision: task.revision,
         phase: convert::phase_to_wire(task.phase).into(),
         destruction_suspended: task.destruction_suspended,
@@ -389,6 +408,10 @@ fn draft(task: Option<proto::Task>) -> Result<cts_core::TaskDraft, Status> {
 /// The record of a declaration. Values of variables may be secret.
 fn with_draft(record: AuditRecord, draft: &cts_core::TaskDraft) -> AuditRecord {
     let variables: Vec<&str> = draft.variables.keys().map(String::as_str).collect();
+    let record = match draft.approval {
+        Some(rule) => record.with("approval", rule.as_str()),
+        None => record,
+    };
     record
         .with("module", &draft.module)
         .with("version", &draft.version)

@@ -1,7 +1,7 @@
 //! Deletions of tasks, and the destruction of their infrastructure (docs/rest.md#deleting-a-task).
 
-use cts_core::runs::Plan;
 use cts_core::{TaskName, TaskPhase};
+use cts_proto::run::v1::Planned;
 use cts_store::Deletion;
 
 use super::run_end::RunEnd;
@@ -68,7 +68,7 @@ impl TaskCommands {
     pub(crate) async fn plan_destruction(
         &self,
         name: &TaskName,
-    ) -> Result<Option<Plan>, TaskRefusal> {
+    ) -> Result<Option<Planned>, TaskRefusal> {
         let run = self.identities.run_id();
         let planned = self.store.plan_destruction(name, run).await;
         if !planned.map_err(|error| TaskRefusal::of(error, name))? {

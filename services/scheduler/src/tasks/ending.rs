@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cts_core::runs::{CANCELLED, Plan, RunStatus};
-use cts_core::{Chain, Pauses, RunId};
-use cts_store::{DELETED, RefusedCode, RunRecord, StoreError};
+use cts_core::{Chain, Pauses, RunId, TaskName};
+use cts_rpc::convert;
+use cts_store::{DELETED, REJECTED, RefusedCode, RunRecord, StoreError};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
@@ -48,9 +49,41 @@ impl TaskCommands {
             }));
         }
         Ok(match self.store.run(run).await? {
-            Some(record) => end(record),
+            Some(record) => self.judged(record).await?,
             None => Some(failed(DELETED)),
         })
+    }
+
+    /// The end of a run; the plan of an inspection has what the rules of consent say about it.
+    async fn judged(&self, record: RunRecord) -> Result<Option<RunEnd>, StoreError> {
+        let (run, task) = (record.id, record.task.clone());
+        let mut end = end(record);
+        if let Some(RunEnd::Succeeded(Some(plan))) = &mut end {
+            self.inspections.judge(run, &task, plan).await?;
+        }
+        Ok(end)
+    }
+
+    /// Why the run of a creation failed. The task exists nevertheless if its run has waited for consent, and was rejected.
+    pub(super) async fn creation_failed(
+        &self,
+        name: &TaskName,
+        reason: String,
+    ) -> Result<TaskRefusal, StoreError> {
+        let reason = match self.store.task(name).await? {
+            None => reason,
+            Some(task) => {
+                let enabled = if task.spec.enabled {
+                    "enabled"
+                } else {
+                    "disabled"
+                };
+                format!(
+                    "{reason}\ntask '{name}' was created and exists, {enabled}: `cts approvals reopen {name}` lets it ask again, and `cts task delete {name}` deletes it"
+                )
+            }
+        };
+        Ok(TaskRefusal::RunFailed(reason))
     }
 
     /// Waits a moment before something is tried again.
@@ -71,7 +104,7 @@ fn end(record: RunRecord) -> Option<RunEnd> {
             let remote_url = record.details.map(|details| details.remote_url);
             let remote_url = remote_url.filter(|url| !url.is_empty());
             let plan = record.plan.map(|plan| Plan { remote_url, ..plan });
-            Some(RunEnd::Succeeded(plan))
+            Some(RunEnd::Succeeded(plan.map(convert::plan_to_wire)))
         }
         RunStatus::Failed => {
             let error = record.error();
@@ -79,7 +112,9 @@ fn end(record: RunRecord) -> Option<RunEnd> {
         }
         RunStatus::Cancelled => {
             let error = record.error();
-            let error = error.filter(|error| error.starts_with(CANCELLED));
+            let is_reason =
+                |error: &String| [CANCELLED, REJECTED].iter().any(|it| error.starts_with(it));
+            let error = error.filter(is_reason);
             Some(failed(error.as_deref().unwrap_or(
                 "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted",
             )))

@@ -39,6 +39,10 @@ pub(crate) enum TaskRefusal {
     Busy(TaskName),
     #[error("task '{0}' is being deleted, so it is active and cannot be updated at this time")]
     Deleting(TaskName),
+    #[error(
+        "no inspection of task '{0}' since its last apply has shown the effect, or the effect is rejected: inspect the task again; if the effect is rejected, `cts approvals reopen {0}` lets the task ask again"
+    )]
+    NotShown(TaskName),
     #[error("the state of task '{0}' is in no conflict, so there is nothing to decide")]
     NoConflict(TaskName),
     #[error(
@@ -73,6 +77,7 @@ impl TaskRefusal {
             TaskError::Deleting => Self::Deleting(task),
             TaskError::LostMore { losses } => Self::LostMore { task, losses },
             TaskError::NoConflict => Self::NoConflict(task),
+            TaskError::NotShown => Self::NotShown(task),
             TaskError::StateRefused { reason } => Self::RunFailed(format!(
                 "its Terraform state waits for a decision: {reason}; `cts task state {task}` shows both sides, and -keep decides"
             )),
@@ -109,6 +114,7 @@ impl TaskRefusal {
             Self::Busy(_) => (Code::FailedPrecondition, "busy"),
             Self::Deleting(_) => (Code::FailedPrecondition, "deleting"),
             Self::NoConflict(_) => (Code::FailedPrecondition, "no_conflict"),
+            Self::NotShown(_) => (Code::FailedPrecondition, "not_shown"),
             Self::StillThere { .. } => (Code::FailedPrecondition, "still_there"),
             Self::Revision { .. } => (Code::Aborted, "revision"),
             Self::LostMore { .. } => (Code::Aborted, "lost_more"),

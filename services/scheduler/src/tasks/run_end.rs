@@ -1,7 +1,7 @@
 //! The end of a requested run.
 
 use cts_core::RunId;
-use cts_core::runs::Plan;
+use cts_proto::run::v1::Planned;
 
 use super::refusal::TaskRefusal;
 
@@ -9,7 +9,7 @@ use super::refusal::TaskRefusal;
 #[derive(Debug)]
 pub(super) enum RunEnd {
     /// The run succeeded.
-    Succeeded(Option<Plan>),
+    Succeeded(Option<Planned>),
     /// A guard holds the run, for this reason; the task owes it.
     Held(String),
     /// The run waits for the consent of a person.

@@ -2,19 +2,26 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{TaskName, TaskPhase};
-use cts_store::{TaskChange, TaskError};
+use cts_store::{PlanSummary, ShownEffect, TaskChange, TaskError};
 
 use super::run_end::RunEnd;
 use super::{Done, Run, TaskCommands, TaskRefusal};
 
 impl TaskCommands {
-    /// Enables or disables a task, requests a run, or does both (docs/rest.md#updating-a-task).
+    /// Enables or disables a task, requests a run, or does both (docs/rest.md#updating-a-task). Approves the effect
+    /// `approve`, which an inspection has shown, unless that is empty.
     pub(crate) async fn update(
         &self,
         name: &TaskName,
         wanted: Option<bool>,
         run: Run,
+        approve: &str,
     ) -> Result<Done, TaskRefusal> {
+        let approve = Some(approve).filter(|effect| !effect.is_empty());
+        if approve.is_some() && (wanted != Some(true) || run == Run::Inspect) {
+            let message = "an effect is approved only when its task is enabled";
+            return Err(TaskRefusal::Invalid(message.to_owned()));
+        }
         loop {
             let stored = self.store.task(name).await?;
             let stored = stored.ok_or_else(|| TaskRefusal::Unknown(name.clone()))?;
@@ -23,10 +30,15 @@ impl TaskCommands {
             }
             let now = stored.spec.enabled;
             let (enabled, kind) = effect(now, wanted, run);
+            let shown = match approve {
+                Some(effect) => Some(self.shown(name, effect).await?),
+                None => None,
+            };
             let change = TaskChange {
                 enabled,
                 revision: Some(stored.revision),
                 request: kind.map(|kind| (self.identities.run_id(), kind)),
+                approve: shown,
                 ..TaskChange::default()
             };
             match self.change(name, change).await {
@@ -35,6 +47,19 @@ impl TaskCommands {
                 done => return done,
             }
         }
+    }
+
+    /// The effect, as an inspection of the task has shown it. Without one, the store refuses the effect of an unknown
+    /// inspection, after it has looked whether the task is busy.
+    async fn shown(&self, name: &TaskName, effect: &str) -> Result<ShownEffect, TaskRefusal> {
+        let by = self.requested_by.as_deref().unwrap_or_default();
+        let shown = self.inspections.showing(name, effect, by).await?;
+        Ok(shown.unwrap_or_else(|| ShownEffect {
+            inspection: self.identities.run_id(),
+            effect: effect.to_owned(),
+            summary: PlanSummary::default(),
+            by: by.to_owned(),
+        }))
     }
 
     /// Changes an idle task, and waits for the run that is requested with the change.
@@ -65,6 +90,11 @@ impl TaskCommands {
                 requested_by,
                 "task is changed"
             );
+        }
+        if let Some(shown) = &change.approve {
+            tracing::info!(target: "ctrl", task_name = %name, effect = shown.effect, by = shown.by, "the effect of an inspection is approved");
+            self.notifier
+                .approval_changed(shown.inspection, &shown.effect);
         }
         if let Some((run, kind)) = request {
             tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), requested_by, "a run is requested");

@@ -71,7 +71,7 @@ pub(crate) fn planned(text: &str) -> Outcome {
     Outcome::Planned(run::Planned {
         text: text.into(),
         changes_present: true,
-        remote_url: String::new(),
+        ..run::Planned::default()
     })
 }
 
@@ -141,6 +141,7 @@ impl Setup {
             name: name.into(),
             enabled,
             run_mode: mode.into(),
+            approve: String::new(),
         };
         let response = self.tasks.clone().update_task(request).await;
         response.map(tonic::Response::into_inner)

@@ -12,23 +12,24 @@ use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, InstanceCounts, JournalEntry, JournalPart,
-    KnownRegistration, LeaderEpoch, LeaseEpoch, Loss, LostLease, RemoteRun, RemoteRuns, RunId,
-    TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ApprovalRule, ArchiveId, Blocked, Content, Digest, EventId, InstanceCounts, JournalEntry,
+    JournalPart, KnownRegistration, LeaderEpoch, LeaseEpoch, Loss, LostLease, RemoteRun,
+    RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     AccessStore, AppliedConfiguration, Approval, ApprovalDecision, ApprovalError, ApprovalStore,
     Archive, ArchivedRow, AskedPermit, AttemptRecord, BrakeError, BrakeNote, BrakeStore,
     CancelError, CancelState, CancelledRun, ChangedTasks, Claim, Completed, Completion,
     Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest,
-    Enqueued, ExpiredLeases, FactStore, FirstApply, Heartbeat, HeldLeases, Hint, HintStream,
-    Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
-    Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions,
-    PermitAnswer, PlanStore, QueueDepth, Refused, Registered, RemoteRunStore, Removed, Requeued,
-    Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SeenBrake,
-    SettingsChange, SettingsStore, Settlement, ShownRun, SpaceWarnings, Store, StoreError,
-    StoredBrake, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts,
-    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
+    Enqueued, ExpiredLeases, FactStore, FileRules, FirstApply, GivenConsent, Heartbeat, HeldLeases,
+    Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask,
+    PendingDeletions, PermitAnswer, PlanStore, QueueDepth, Refused, Registered, RemoteRunStore,
+    Removed, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
+    SeenBrake, SettingsChange, SettingsStore, Settlement, ShownPlan, ShownRun, SpaceWarnings,
+    Store, StoreError, StoredBrake, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError,
+    TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState,
+    WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -209,10 +210,13 @@ faulty! {
 
 faulty! {
     ApprovalStore:
+    fn file_rules(&self) -> Result<FileRules, StoreError>;
     fn permit_apply(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, asked: AskedPermit<'_>) -> Result<PermitAnswer, LeaseError>;
-    fn used_consent(&self, run: RunId) -> Result<Option<(String, Vec<u8>)>, StoreError>;
+    fn given_consent(&self, run: RunId) -> Result<Option<GivenConsent>, StoreError>;
+    fn shown_plan(&self, run: RunId) -> Result<Option<ShownPlan>, StoreError>;
     fn approvals(&self) -> Result<Vec<Approval>, StoreError>;
     fn approval_of(&self, run: RunId, effect: Option<&str>) -> Result<Option<Approval>, StoreError>;
+    fn approval_rule(&self, task: &TaskName) -> Result<Option<ApprovalRule>, StoreError>;
     fn decide_approvals(&self, decision: &ApprovalDecision) -> Result<Vec<Approval>, ApprovalError>;
     fn reopen_approvals(&self, task: &TaskName, run: RunId) -> Result<u32, StoreError>;
     fn withdraw_gone(&self, leader: LeaderEpoch) -> Result<Vec<Approval>, LeaderError>;

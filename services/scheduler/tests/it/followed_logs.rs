@@ -134,7 +134,7 @@ async fn the_log_of_a_queued_run_is_followed_from_its_begin() {
     let setup = Setup::new(vec![task("t")], Duration::from_mins(1)).await;
     let changes = run::FollowRunsRequest {
         task_name: "t".into(),
-        include_brake: false,
+        ..run::FollowRunsRequest::default()
     };
     let changes = setup.runs.clone().follow_runs(changes).await;
     setup.watcher.show(vec![instance("w", 1)]);

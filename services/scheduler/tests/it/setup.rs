@@ -149,8 +149,7 @@ impl Setup {
         parts.spawn(async { served.await.unwrap() });
         let runs = RunServiceClient::new(channel.clone());
         let all = run::FollowRunsRequest {
-            task_name: String::new(),
-            include_brake: false,
+            ..run::FollowRunsRequest::default()
         };
         let requests = scheduler.run_requests();
         let checks = scheduler.disabled_checks();
@@ -326,6 +325,7 @@ fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     let mut spec = task(&draft.name);
     spec.enabled = draft.enabled;
     spec.on_delete = draft.on_delete.unwrap_or_default();
+    spec.api_approval = draft.approval;
     spec.definition.description.clone_from(&draft.description);
     spec.definition.condition = draft.condition.clone();
     spec.definition.working_dir = PathBuf::from(&draft.name);

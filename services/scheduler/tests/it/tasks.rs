@@ -42,7 +42,7 @@ async fn a_follower_sees_every_status_of_a_run() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     let request = run::FollowRunsRequest {
         task_name: "t".into(),
-        include_brake: false,
+        ..run::FollowRunsRequest::default()
     };
     let mut changes = setup
         .runs

@@ -15,7 +15,7 @@ use crate::setup::{Setup, WORKER, instance, task};
 /// Longer than the test.
 const LONG: Duration = Duration::from_mins(1);
 
-fn terraform_state(serial: u64) -> run::TerraformState {
+pub(crate) fn terraform_state(serial: u64) -> run::TerraformState {
     run::TerraformState {
         lineage: "a-lineage".into(),
         serial,
@@ -23,7 +23,11 @@ fn terraform_state(serial: u64) -> run::TerraformState {
     }
 }
 
-async fn record(setup: &Setup, lease: &run::Lease, report: Report) -> Result<u32, Status> {
+pub(crate) async fn record(
+    setup: &Setup,
+    lease: &run::Lease,
+    report: Report,
+) -> Result<u32, Status> {
     let request = run::RecordStateRequest {
         run_id: lease.run_id.clone(),
         epoch: lease.epoch,
@@ -40,7 +44,7 @@ async fn known(setup: &Setup) -> proto::KnownTerraformState {
     known.unwrap().into_inner().state.unwrap()
 }
 
-async fn decide(setup: &Setup, decision: Decision) -> Result<run::KnownState, Status> {
+pub(crate) async fn decide(setup: &Setup, decision: Decision) -> Result<run::KnownState, Status> {
     let request = proto::DecideTerraformStateRequest {
         name: "t".into(),
         decision: Some(decision),

@@ -69,6 +69,7 @@ impl Ready<'_> {
             run,
             terraform,
             attempt: &attempt,
+            lineage: None,
         };
         let state = TaskState::new(here, backend, &redactor, kind)?;
 
@@ -118,6 +119,7 @@ impl LocalRun<'_> {
             run,
             terraform,
             attempt,
+            ..
         } = self;
         let directory = &attempt.directory;
         let rendered = render(input, settings, Arc::clone(terraform), directory.clone());
@@ -176,6 +178,10 @@ async fn run_terraform(
         return Ok(AttemptOutcome::Checked);
     }
     let lineage = Box::pin(state.verify(seen)).await?;
+    let here = LocalRun {
+        lineage: lineage.as_deref(),
+        ..here
+    };
     Ok(match kind {
         RunKind::Apply => {
             let applied = if mode == PlanMode::Saved {
@@ -219,6 +225,7 @@ async fn inspect(
         run,
         terraform,
         attempt,
+        ..
     } = here;
     let destroys = kind == RunKind::DestroyPlan;
     let plan = if run.lease.plan_key.is_none() {

@@ -12,4 +12,6 @@ pub(crate) struct LocalRun<'r> {
     pub(crate) run: &'r LeasedRun,
     pub(super) terraform: &'r Arc<Terraform>,
     pub(super) attempt: &'r Attempt,
+    /// Lineage of the state that was found at the task's place, if one was found.
+    pub(super) lineage: Option<&'r str>,
 }

@@ -32,6 +32,7 @@ async fn release_own_lock(here: LocalRun<'_>, error: CommandError) -> Result<(),
         run,
         terraform,
         attempt,
+        ..
     } = here;
     let Some((id, lease)) = left_by_us(run, &error).await else {
         return Err(error.into());

@@ -29,6 +29,7 @@ impl LocalRun<'_> {
             run,
             terraform,
             attempt,
+            ..
         } = self;
         let save = || async {
             if kind == RunKind::Destroy {

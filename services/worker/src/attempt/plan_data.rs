@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use cts_core::runs::RunKind;
 use cts_core::{Chain, EffectScope};
 use cts_proto::run::v1::{PlanCounts, PlanData, PlanExtent};
 use cts_rpc::CallFailure;
@@ -103,18 +104,22 @@ impl LocalRun<'_> {
             run,
             terraform,
             attempt,
+            lineage,
         } = self;
         let key = run.lease.plan_key.clone();
         let key = key.ok_or("the scheduler has sent no key for its effect")?;
         let record = run.lease.state.as_ref().ok().and_then(Option::as_ref);
         let known = record.and_then(|record| record.known.as_ref());
+        let recorded = known.map(|known| known.lineage.as_str());
         let redacting = Arc::clone(redactor);
         let context = PlanContext {
             key,
             scope: EffectScope {
                 workspace: attempt.task.to_string(),
-                lineage: known.map(|known| known.lineage.clone()),
+                lineage: lineage.or(recorded).map(str::to_owned),
             },
+            destroys: matches!(run.lease.kind, Ok(RunKind::Destroy | RunKind::DestroyPlan)),
+            ignored: run.lease.ignored.clone(),
             redact: Box::new(move |text| redacting.redact(text)),
         };
         let read = match terraform.read_plan(attempt, plan, context).await {

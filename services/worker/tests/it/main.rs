@@ -7,8 +7,10 @@
     reason = "what shared steps do not expect fails the test, too"
 )]
 
+mod applied_plans;
 mod cancels;
 mod checks;
+mod consent_states;
 mod contents;
 mod destroys;
 mod details;

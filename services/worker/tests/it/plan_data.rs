@@ -138,6 +138,37 @@ async fn equal_plans_have_equal_effects_whatever_the_run() {
 }
 
 #[tokio::test]
+async fn ignored_attributes_are_not_part_of_an_effect() {
+    const TIMED: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "kept" {
+  input = plantimestamp()
+}
+"#;
+    let mut stage = Stage::with_conduct(TIMED, keeps_plans).await;
+    let ignored = ["", "module.edge.terraform_data.kept.input", "no address"];
+    for names in [&ignored[..1], &ignored[..], &ignored[..]] {
+        let names: Vec<String> = names.iter().map(|it| (*it).to_owned()).collect();
+        stage.strings.conduct(|conduct| conduct.ignored = names);
+        stage.strings.grant(RunKind::Plan, stage.input());
+        stage.strings.planned().await;
+    }
+    let plans = reported(&stage.strings);
+    assert_eq!(plans[1].effect, plans[2].effect);
+    assert_ne!(plans[0].effect, plans[1].effect);
+    let marks = |plan: &PlanData| -> Vec<String> {
+        let attributes = change(plan, "kept").attributes.iter();
+        let ignored = attributes.filter(|it| it.ignored);
+        ignored.map(|it| it.path.clone()).collect()
+    };
+    assert_eq!(marks(&plans[0]), Vec::<String>::new());
+    assert_eq!(marks(&plans[1]), ["input"]);
+}
+
+#[tokio::test]
 async fn a_run_goes_on_if_its_plan_is_not_recorded() {
     for code in [Code::Unimplemented, Code::Internal, Code::InvalidArgument] {
         let mut stage = Stage::with_conduct(KEEPS, keeps_plans).await;

@@ -102,6 +102,8 @@ pub(crate) struct Conduct {
     pub(crate) secret: Vec<u8>,
     /// The key for fingerprints of plans in every lease; empty if no plans are kept.
     pub(crate) plan_key: Vec<u8>,
+    /// The ignored attributes in every lease.
+    pub(crate) ignored: Vec<String>,
     /// Plans that workers have reported.
     pub(crate) plans: Vec<run::RecordPlanRequest>,
     /// The error for each report of a plan.
@@ -214,10 +216,12 @@ impl Strings {
     }
 
     fn lease(&self, kind: run::RunKind, input: run::Lease) {
-        let (life, state, secret, plan_key) = self.conduct(|conduct| {
+        let (life, state, secret) = self.conduct(|conduct| {
             let (known, secret) = (conduct.known.clone(), conduct.secret.clone());
-            (conduct.life, known, secret, conduct.plan_key.clone())
+            (conduct.life, known, secret)
         });
+        let (plan_key, ignored_attributes) =
+            self.conduct(|conduct| (conduct.plan_key.clone(), conduct.ignored.clone()));
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
             task_name: "edge".into(),
@@ -229,6 +233,7 @@ impl Strings {
             state,
             secret,
             plan_key,
+            ignored_attributes,
             ..input
         };
         self.leases.send(lease).unwrap();

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::stage::{KEEPS, Stage};
 
-const OLD: &str = "old/edge/terraform.tfstate";
-const NEW: &str = "new/edge/terraform.tfstate";
+pub(crate) const OLD: &str = "old/edge/terraform.tfstate";
+pub(crate) const NEW: &str = "new/edge/terraform.tfstate";
 
 fn local(directory: &str) -> Backend {
     Backend {
@@ -51,7 +51,7 @@ async fn stage(configure: impl FnOnce(&mut Options)) -> Stage {
 }
 
 /// Like [`stage`], where the configuration names the previous backend.
-async fn with_previous() -> Stage {
+pub(crate) async fn with_previous() -> Stage {
     stage(|options| options.previous_backend = Some(local("old"))).await
 }
 
@@ -63,7 +63,7 @@ fn known(lineage: &str, serial: u64) -> KnownState {
     }
 }
 
-fn state(lineage: &str, serial: u64, resources: usize) -> Value {
+pub(crate) fn state(lineage: &str, serial: u64, resources: usize) -> Value {
     let resource = json!({
         "mode": "managed", "type": "terraform_data", "name": "kept",
         "provider": "provider[\"terraform.io/builtin/terraform\"]",
@@ -76,7 +76,7 @@ fn state(lineage: &str, serial: u64, resources: usize) -> Value {
     })
 }
 
-fn write(path: &PathBuf, state: &Value) {
+pub(crate) fn write(path: &PathBuf, state: &Value) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, state.to_string()).unwrap();
 }
@@ -100,7 +100,7 @@ async fn refused(stage: &mut Stage, kind: RunKind) -> String {
     error.unwrap()
 }
 
-fn recorded(stage: &Stage) -> Vec<Report> {
+pub(crate) fn recorded(stage: &Stage) -> Vec<Report> {
     stage.strings.conduct(|conduct| conduct.recorded.clone())
 }
 

@@ -6,6 +6,7 @@ use super::prompt::{Action, approve_plan};
 use super::session::{ExitStatus, Session};
 use super::task_file;
 use crate::arguments::Create;
+use crate::commands::terminal_text::on_one_line;
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(), ExitStatus> {
     let file = task_file::read(session, "create", options.task_file.as_deref())?;
@@ -33,6 +34,10 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(
     ui.output(&format!("Plan:\n{}", inspected.run.plan));
     if let Some(url) = inspected.run.tfc_run_url.filter(|url| !url.is_empty()) {
         ui.output(&format!("Terraform Cloud run: {url}"));
+    }
+    if let Some(consent) = &inspected.run.consent {
+        let reason = on_one_line(&consent.reason);
+        ui.output(&format!("The run would wait for consent: {reason}"));
     }
     ui.output("");
     if !options.auto_approve && !approve_plan(session, Action::Creating, name).await? {

@@ -5,6 +5,7 @@ use cts_api_client::{ApiClient, CallError};
 use super::prompt::{Action, approve};
 use super::session::{ExitStatus, Session, pause};
 use crate::arguments::Delete;
+use crate::commands::terminal_text::on_one_line;
 
 /// Fate of the infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +134,11 @@ async fn show_plan(
         session.refused(&headline, &error)
     })?;
     session.ui.output(&plan.plan);
+    if let Some(consent) = &plan.consent {
+        let reason = on_one_line(&consent.reason);
+        let text = format!("The destruction would wait for consent: {reason}");
+        session.ui.output(&text);
+    }
     session.ui.output("");
     Ok(())
 }

@@ -27,7 +27,9 @@ pub(super) fn differences(source: &Task, here: &Task, with_enabled: bool) -> Vec
     let differences = names.into_iter().filter_map(|member| {
         let source = source.remove(&member).unwrap_or_default();
         let here = here.remove(&member).unwrap_or_default();
-        let counts = with_enabled || member != "enabled";
+        // A replacement without a rule keeps that of the task.
+        let is_kept = member == "approval" && source.is_null();
+        let counts = (with_enabled || member != "enabled") && !is_kept;
         (counts && source != here).then_some(Difference {
             member,
             source,
@@ -150,6 +152,13 @@ mod tests {
         assert_eq!(found[3].here, Value::Null);
         let input = json!({"module_input": {"services": {"cts_user_defined_meta": {}}}});
         assert_eq!(differing(&input, &json!({})), ["module_input.services"]);
+    }
+
+    #[test]
+    fn a_rule_counts_if_the_source_has_one() {
+        let (never, destroy) = (json!({}), json!({"approval": "destroy"}));
+        assert!(differing(&never, &destroy).is_empty());
+        assert_eq!(differing(&destroy, &never), ["approval"]);
     }
 
     #[test]

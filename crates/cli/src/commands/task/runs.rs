@@ -32,6 +32,7 @@ pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result
     let query = RunQuery {
         task: options.task,
         status: status.map(|status| status.get_name().to_owned()),
+        state: options.state,
         limit: Some(options.limit),
     };
     let runs = client.runs(&query).await;
@@ -112,7 +113,11 @@ fn row(run: &Run, ids: &ShownIds) -> [String; 7] {
         ids.short(&run.id).to_owned(),
         run.task_name.clone(),
         run.kind().word(),
-        run.status().word(),
+        if run.state.is_empty() {
+            run.status().word()
+        } else {
+            run.state.clone()
+        },
         moment(run.queued_at).map(local).unwrap_or_default(),
         took(run).unwrap_or_default(),
         resources.map(counts).unwrap_or_default(),

@@ -165,7 +165,14 @@ fn queue(queue: Option<&GetQueueResponse>) -> String {
     let oldest = queue.oldest_ready.map_or_else(String::new, |oldest| {
         format!(", the oldest for {} s", oldest.seconds)
     });
-    format!("{} queued, {} ready{oldest}", queue.queued, queue.ready)
+    let awaiting = match queue.awaiting_consent {
+        0 => String::new(),
+        runs => format!(", {runs} waiting for consent"),
+    };
+    format!(
+        "{} queued, {} ready{oldest}{awaiting}",
+        queue.queued, queue.ready
+    )
 }
 
 fn consul(data: Option<&ObservedData>) -> String {
@@ -228,6 +235,7 @@ mod tests {
             ],
             queue: Some(GetQueueResponse {
                 queued: 3,
+                awaiting_consent: 6,
                 ready: 2,
                 running: 1,
                 oldest_ready: Some(prost_types::Duration {
@@ -261,7 +269,7 @@ and 2 more problems
 Cluster:   no scheduler leads; healthy schedulers: 0 of 1
 Workers:   1 active, 1 lost; slots in use: 1 of 4
 Watchers:  10.0.0.1:8561 healthy, 10.0.0.2:8561 not known yet
-Queue:     3 queued, 2 ready, the oldest for 7 s
+Queue:     3 queued, 2 ready, the oldest for 7 s, 6 waiting for consent
 Consul:    views: 5, not read yet: 1
 Tasks:     3: 2 never run, 1 running
 ";

@@ -186,6 +186,7 @@ impl<'c> Watch<'c> {
         let query = RunQuery {
             task: Some(self.task.clone()),
             status: None,
+            state: None,
             limit: Some(NEWEST),
         };
         Ok(self.client.runs(&query).await?.runs)

@@ -26,6 +26,7 @@ pub(crate) const WHOLE: &str = "security {
     hosts = [\"cts.example\"]
     origins = [\"https://ops.example\"]
     require_auth = true
+    plan_values = \"operate\"
     service_roles = true
     server_roles = true
     domain = \"cts.example\"

@@ -222,6 +222,13 @@ fn a_run_that_accompanies_something_passes_no_guard_and_is_not_skipped() {
 #[test]
 fn an_owed_run_is_made_by_the_next_input_that_no_guard_holds() {
     use EnqueueDecision::{Block, Enqueue, Keep, Replace, Withhold};
+    let skip = EnqueueDecision::Skip {
+        cancel_queued: false,
+    };
+    let withdrawn = TaskRuns {
+        withdrawn: true,
+        ..runs(None, Some(1), None)
+    };
     let owing = |state| TaskRuns {
         owes: true,
         ..state
@@ -251,6 +258,10 @@ fn an_owed_run_is_made_by_the_next_input_that_no_guard_holds() {
         // The requested run of the same input is the owed run.
         (requested(runs(Some(1), None, Some(1))), wanted(1), Keep),
         (runs(Some(2), None, Some(1)), wanted(1), Replace),
+        // A run at work has the wanted input, and is the owed run.
+        (runs(None, Some(1), None), wanted(1), skip),
+        (runs(None, Some(2), None), wanted(1), Enqueue),
+        (withdrawn, wanted(1), Enqueue),
         (runs(None, None, Some(1)), losing, Block),
         (withheld, wanted(1), Withhold),
         (withheld, always, Withhold),

@@ -25,7 +25,8 @@ const FULL: &str = concat!(
     r#""skip_unchanged":false,"retry_failed":false,"#,
     r#""requirement":{"driver":"opentofu","version":"1.9.8","bundle":true},"#,
     r#""timeouts":{"init":{"secs":1,"nanos":0},"plan":{"secs":2,"nanos":0},"apply":{"secs":3,"nanos":0}},"#,
-    r#""guard":{"min_instances":2,"max_shrink":"50%"},"concurrency_group":"firewall","on_delete":"destroy"}"#,
+    r#""guard":{"min_instances":2,"max_shrink":"50%"},"concurrency_group":"firewall","on_delete":"destroy","#,
+    r#""api_approval":"always"}"#,
 );
 
 /// Only the members that are always written.

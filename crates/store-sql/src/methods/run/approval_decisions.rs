@@ -1,10 +1,11 @@
 //! Decisions of people about effects.
 
 use cts_core::runs::RunKind;
-use cts_core::{ApprovalDefaults, EventId, RunId, TaskName};
+use cts_core::{ApprovalDefaults, EventId, PLANS_EVERY, RunId, TaskName};
+use cts_store::approval::deleted_rule;
 use cts_store::cell::span_micros;
 use cts_store::fields::Fields;
-use cts_store::{Approval, ApprovalDecision, ApprovalError, StoreError, rejection};
+use cts_store::{Approval, ApprovalDecision, ApprovalError, FileRules, StoreError, rejection};
 use serde_json::json;
 
 use crate::effects::{DECIDE, READ, gone_before, shown};
@@ -79,6 +80,9 @@ pub async fn decide(
     );
     let due = due.bind(&*rows).bind(now);
     due.bind(rejects).execute(c).await?;
+    if !rejects {
+        plan_now(c, &rows, now).await?;
+    }
     let decided = sql(
         DECIDE,
         concat!(
@@ -92,6 +96,23 @@ pub async fn decide(
         ),
     );
     Ok(decided.bind(&*rows).all(c, Approval::read).await?)
+}
+
+/// Makes runs due whose newer input only waits for the next plan of the task: the approved effect may be theirs.
+async fn plan_now(c: &mut dyn Connection, rows: &str, now: i64) -> Result<(), StoreError> {
+    let due = sql(
+        DECIDE,
+        "-- decide_approvals: plans are put off no longer; index runs_waiting
+        UPDATE runs SET due_at = $2, updated_at = $2
+        FROM {rows $1 n: task TEXT, effect TEXT}
+        JOIN approvals a ON a.task_name = n.task AND a.effect = n.effect
+        WHERE runs.task_name = n.task AND runs.incarnation = a.incarnation AND runs.status = 'queued'
+          AND runs.kind = 'apply' AND runs.awaits IS NULL AND runs.attempts = 0
+          AND runs.due_at > $2 AND runs.due_at <= a.planned_at + $3",
+    );
+    let due = due.bind(rows).bind(now);
+    due.bind(PLANS_EVERY).execute(c).await?;
+    Ok(())
 }
 
 /// Ends the queued run that waits for the rejected effect; a destruction is suspended.
@@ -175,10 +196,24 @@ async fn lock(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), StoreError> 
     locked.bind(tasks).on_postgres(c).await
 }
 
-async fn defaults(c: &mut dyn Connection) -> Result<ApprovalDefaults, StoreError> {
+/// The rules of the files that are in force.
+pub async fn file_rules(c: &mut dyn Connection) -> Result<FileRules, StoreError> {
+    let deleted = sql(
+        READ,
+        "-- file_rules\nSELECT name, approval FROM deleted_tasks WHERE approval IS NOT NULL",
+    );
+    let deleted = deleted.all(c, deleted_rule).await?;
+    Ok(FileRules {
+        defaults: defaults(c).await?,
+        deleted: deleted.into_iter().collect(),
+    })
+}
+
+/// Rule and time for tasks without their own.
+pub(crate) async fn defaults(c: &mut dyn Connection) -> Result<ApprovalDefaults, StoreError> {
     let defaults = sql(
         READ,
-        "-- decide_approvals: the setting
+        "-- decide_approvals, file_rules, change_task: the setting
         SELECT approvals FROM configuration_in_force WHERE approvals_number = number",
     );
     let defaults = defaults.optional(c, |row| {

@@ -7,7 +7,9 @@ use cts_core::{Consent, Permit, RunId, permit};
 use cts_store::approval::Asking;
 use cts_store::cell::encoded;
 use cts_store::fields::Fields;
-use cts_store::{Approval, AskedPermit, LeaseError, PermitAnswer, StoreError};
+use cts_store::{
+    Approval, AskedPermit, GivenConsent, LeaseError, PermitAnswer, ShownPlan, StoreError,
+};
 
 use crate::effects::{READ, rule_in_force, shown};
 use crate::leases::{Held, lock_task_of, lost, of_lease, wait_of};
@@ -48,7 +50,7 @@ pub async fn permit_apply(
 ) -> Result<PermitAnswer, LeaseError> {
     lock_task_of(c, held.0).await?;
     let wait = wait_of(c, held).await?.ok_or_else(|| lost(held))?;
-    let asking = asking(c, held, asked.facts.effect.as_deref()).await?;
+    let asking = asking_of(c, held, asked).await?;
     let asking = asking.ok_or_else(|| lost(held))?;
     plans::record(c, held, asked.content).await?;
     let consent = asking.consent();
@@ -73,7 +75,24 @@ pub async fn permit_apply(
     Ok(consent.answer(decided, asks))
 }
 
-/// Reads what the decision needs to know of the run, its task, and its effect.
+/// Reads the rule, the consents and the wishes that the decision depends on. The effect is that of an approved
+/// destruction of which the plan is a part, or the plan's own.
+async fn asking_of(
+    c: &mut dyn Connection,
+    held: Held<'_>,
+    asked: AskedPermit<'_>,
+) -> Result<Option<Asking>, StoreError> {
+    if asked.part_of.is_some() {
+        let whole = asking(c, held, asked.part_of).await?;
+        let is_approved = |it: &Asking| it.consent().consent == Consent::Approved;
+        if whole.as_ref().is_none_or(is_approved) {
+            return Ok(whole);
+        }
+    }
+    asking(c, held, asked.facts.effect.as_deref()).await
+}
+
+/// Reads what the decision needs to know of the run, its task, and an effect.
 async fn asking(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -98,8 +117,8 @@ async fn begins(
     consent: Option<&str>,
 ) -> Result<(), StoreError> {
     for statement in [
-        "-- permit_apply: nothing counts as applied any more
-        UPDATE tasks SET last_applied = NULL WHERE name = $1",
+        "-- permit_apply: nothing counts as applied any more, and no run is owed
+        UPDATE tasks SET last_applied = NULL, owes_run = NULL WHERE name = $1",
         "-- permit_apply: the run waits no longer; index runs_awaits
         UPDATE runs SET awaits = NULL
         WHERE task_name = $1 AND awaits IS NOT NULL AND status IN ('queued', 'running')",
@@ -220,23 +239,44 @@ async fn others_are_gone(c: &mut dyn Connection, asking: &Asking) -> Result<(), 
     Ok(())
 }
 
-/// The consent that a run has used, with the approved plan.
-pub async fn used(
+/// The consent that a run has used, or that a destruction has, with the approved plan.
+pub async fn given(c: &mut dyn Connection, run: RunId) -> Result<Option<GivenConsent>, StoreError> {
+    let given = sql(
+        READ,
+        "-- given_consent; indexes runs_pkey, approvals_run
+        SELECT a.effect, a.plan, coalesce(r.destroys = 'apply', FALSE) AS destroys
+        FROM runs r JOIN approvals a ON a.run_id = r.id
+        WHERE r.id = $1 AND a.expires_at > {now}
+          AND (a.used_by = r.id AND a.used_input = r.input_hash
+            OR a.used_by IS NULL AND a.decision = 'approved' AND r.destroys = 'apply')
+        ORDER BY a.planned_at DESC, a.effect LIMIT 1",
+    );
+    let given = given.bind(run).optional(c, |row| {
+        let row = Fields::new(row, READ, "approvals");
+        Ok(GivenConsent {
+            effect: row.text("effect")?.to_owned(),
+            plan: row.bytes("plan")?,
+            destroys: row.flag("destroys")?,
+        })
+    });
+    given.await
+}
+
+/// The newest plan of the task of a run that people were shown.
+pub async fn shown_plan(
     c: &mut dyn Connection,
     run: RunId,
-) -> Result<Option<(String, Vec<u8>)>, StoreError> {
-    let used = sql(
+) -> Result<Option<ShownPlan>, StoreError> {
+    let shown = sql(
         READ,
-        "-- used_consent; index approvals_run
-        SELECT effect, plan FROM approvals
-        WHERE run_id = $1 AND used_by = $1 AND expires_at > {now}
-          AND used_input = (SELECT r.input_hash FROM runs r WHERE r.id = $1)",
+        "-- shown_plan; indexes runs_pkey, approvals_pkey
+        SELECT a.task_name, a.effect, a.plan, a.summary, a.input_hash = r.input_hash AS same_input
+        FROM runs r
+        JOIN approvals a ON a.task_name = r.task_name AND a.incarnation = r.incarnation
+        WHERE r.id = $1 AND (a.used_by IS NULL OR a.used_by = r.id)
+        ORDER BY a.planned_at DESC, a.effect LIMIT 1",
     );
-    let used = used.bind(run).optional(c, |row| {
-        let row = Fields::new(row, READ, "approvals");
-        Ok((row.text("effect")?.to_owned(), row.bytes("plan")?))
-    });
-    used.await
+    shown.bind(run).optional(c, ShownPlan::read).await
 }
 
 /// The effects that wait, are approved and not applied yet, or are rejected.

@@ -24,7 +24,7 @@ const OPERATION: &str = "end an attempt";
 macro_rules! attempt {
     () => {
         concat!(
-            "-- complete: the attempt; index runs_one_queued
+            "-- complete: the attempt; indexes runs_one_queued, approvals_run
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
                r.updated_at, r.ended_attempts,
@@ -38,6 +38,8 @@ macro_rules! attempt {
                ",
             state_is_refused!(),
             " AS state_refused,
+               coalesce(r.permission_epoch = r.epoch, FALSE) AND NOT EXISTS (
+                   SELECT 1 FROM approvals a WHERE a.run_id = r.id AND a.decision = 'rejected') AS reopened,
                r.remote_run, t.remote_run AS task_remote_run, ",
             has_open_remote!(),
             " AS has_open_remote

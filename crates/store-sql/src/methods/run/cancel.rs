@@ -202,7 +202,7 @@ async fn write(
 
 /// Records that the destruction of a task is suspended.
 pub async fn note_suspended(c: &mut dyn Connection, task: &str) -> Result<(), StoreError> {
-    effects::end_destruction(c, task, true).await?;
+    effects::forget_used(c, task, true).await?;
     let noted = sql(
         OPERATION,
         "-- a destruction is suspended
@@ -217,7 +217,7 @@ pub(crate) async fn continue_destruction(
     c: &mut dyn Connection,
     task: &str,
 ) -> Result<(), StoreError> {
-    effects::end_destruction(c, task, false).await?;
+    effects::forget_used(c, task, false).await?;
     for statement in [
         "-- delete_task: a suspended destruction goes on
         UPDATE runs

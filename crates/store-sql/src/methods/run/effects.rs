@@ -25,7 +25,9 @@ pub(crate) use rule_in_force;
 macro_rules! shown {
     () => {
         "a.task_name, a.effect, a.run_id, a.summary, a.asked_at, a.gone_at, a.decision, a.decided_by, a.decided_at,
-               a.comment, a.expires_at, a.used_input"
+               a.comment, a.expires_at, a.used_input,
+               (SELECT c.requested_by FROM runs c WHERE c.id = a.run_id) AS requested_by,
+               (SELECT c.cause FROM runs c WHERE c.id = a.run_id) AS cause"
     };
 }
 pub(crate) use shown;
@@ -183,20 +185,20 @@ pub(crate) async fn withdraw_of(c: &mut dyn Connection, tasks: &[&str]) -> Resul
     Ok(())
 }
 
-/// Forgets the effects of a task whose destruction is suspended or goes on, also used ones. Rejections stay if it is
-/// suspended.
-pub(crate) async fn end_destruction(
+/// Forgets the effects of a task, also used ones: its destruction is suspended or goes on, or the task goes on with another
+/// state. Rejections stay if a destruction does not go on.
+pub(crate) async fn forget_used(
     c: &mut dyn Connection,
     task: &str,
-    suspends: bool,
+    keeps_rejections: bool,
 ) -> Result<(), StoreError> {
     let ended = sql(
         DECIDE,
-        "-- cancel_run, complete, delete_task: a destruction has no consent
+        "-- cancel_run, complete, delete_task, decide_terraform_state: no consent, also no used one
         DELETE FROM approvals
         WHERE task_name = $1 AND (decision IS DISTINCT FROM 'rejected' OR NOT $2)",
     );
-    ended.bind(task).bind(suspends).execute(c).await?;
+    ended.bind(task).bind(keeps_rejections).execute(c).await?;
     Ok(())
 }
 
@@ -227,29 +229,33 @@ pub(crate) async fn end_use(c: &mut dyn Connection, runs: &[RunId]) -> Result<()
     Ok(())
 }
 
-/// Makes runs due whose effect needs no consent by the rules that are in force now.
-pub(crate) async fn ask_again(c: &mut dyn Connection) -> Result<(), StoreError> {
+/// Makes runs of this task, or of all tasks, due whose effect needs no consent by the rules that are in force now.
+pub(crate) async fn ask_again(
+    c: &mut dyn Connection,
+    task: Option<&str>,
+) -> Result<(), StoreError> {
     let waiting = sql(
         READ,
         concat!(
-            "-- replace_config_tasks: effects that wait; index runs_awaits
+            "-- replace_config_tasks, change_task: effects that wait; index runs_awaits
         SELECT r.id, r.task_name, t.spec, a.summary, ",
             rule_in_force!(),
             "
         FROM runs r
         JOIN tasks t ON t.name = r.task_name
         JOIN approvals a ON a.task_name = r.task_name AND a.incarnation = r.incarnation AND a.effect = r.awaits
-        WHERE r.awaits IS NOT NULL AND r.status = 'queued' AND a.gone_at IS NULL"
+        WHERE r.awaits IS NOT NULL AND r.status = 'queued' AND a.gone_at IS NULL
+          AND (CAST($1 AS TEXT) IS NULL OR r.task_name = $1)"
         ),
     );
-    let runs = waiting.all(c, needs_no_consent).await?;
+    let runs = waiting.bind(task).all(c, needs_no_consent).await?;
     let runs: Vec<RunId> = runs.into_iter().flatten().collect();
     if runs.is_empty() {
         return Ok(());
     }
     let again = sql(
         DECIDE,
-        "-- replace_config_tasks: they are asked for again
+        "-- replace_config_tasks, change_task: they are asked for again
         UPDATE runs SET awaits = NULL, due_at = {now}, updated_at = {now}
         WHERE id {in $1} AND status IS NOT DISTINCT FROM 'queued'",
     );

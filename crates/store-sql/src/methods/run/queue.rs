@@ -82,12 +82,13 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
         "read the depth of the queue",
         format!(
             "-- queue_depth; indexes runs_due, runs_one_running
-        SELECT count(*) AS queued,
+        SELECT count(*) FILTER (WHERE awaits IS NULL) AS queued,
+               count(*) FILTER (WHERE awaits IS NOT NULL) AS awaiting,
                count(*) FILTER (WHERE ready) AS ready,
                {{now}} - min(due_at) FILTER (WHERE ready) AS oldest_ready,
                (SELECT count(*) FROM runs
                 WHERE status = 'running' AND waiting_for IS NULL AND holder <> '') AS running
-        FROM (SELECT r.due_at,
+        FROM (SELECT r.due_at, r.awaits,
                      r.due_at <= {{now}} AND {is_free}
                      AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND {GROUP_IS_TAKEN})
                      AND NOT {WAITS_FOR_DECISION} AS ready
@@ -101,6 +102,7 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
             let row = Fields::new(row, "read the depth of the queue", "runs");
             Ok(QueueDepth {
                 queued: row.number("queued")?,
+                awaiting: row.number("awaiting")?,
                 ready: row.number("ready")?,
                 running: row.number("running")?,
                 oldest_ready: row.span_if_any("oldest_ready")?,
@@ -327,7 +329,17 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
     let older = filter.after.map_or("$2 IS NULL", |_| "id < $2");
     let equal = |status: RunStatus| format!("status = '{}'", status.as_str());
     let of_all_tasks = task.is_none() && tasks.is_none() && dialect == Dialect::Postgres;
-    let (found, of_status, order) = match filter.status {
+    let status = if filter.awaits {
+        Some(RunStatus::Queued)
+    } else {
+        filter.status
+    };
+    let awaits = if filter.awaits {
+        " AND awaits IS NOT NULL"
+    } else {
+        ""
+    };
+    let (found, of_status, order) = match status {
         None => ("NOT MATERIALIZED", "TRUE".to_owned(), "id DESC"),
         // Queued and running runs are few, but their number is unknown: all of them are found before they are sorted.
         Some(status @ (RunStatus::Queued | RunStatus::Running)) if of_all_tasks => {
@@ -349,7 +361,7 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
         // The newest runs of each of a few tasks, found only by their ids. On Postgres a separate look-up for each
         // task, independent of outdated statistics.
         (None, Some(_)) => {
-            let newest = format!("{of_status} AND {older} ORDER BY id DESC LIMIT $3");
+            let newest = format!("{of_status}{awaits} AND {older} ORDER BY id DESC LIMIT $3");
             match dialect {
                 Dialect::Sqlite => {
                     format!("id IN (SELECT id FROM runs WHERE task_name {{in $1}} AND {newest})")
@@ -378,7 +390,7 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
                due_at, started_at, finished_at, requested_by, holder, trace,
                    CASE WHEN leased_epoch = epoch THEN run_phase END AS run_phase, run_phase_since, cause
             FROM runs
-            WHERE {of_task} AND {of_status} AND {older}
+            WHERE {of_task} AND {of_status}{awaits} AND {older}
         )
         SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, summary, findings, waiting_for, awaits, remote_run, created_at,

@@ -9,8 +9,8 @@ use cts_store::{
 };
 
 use crate::{
-    Connection, cancel, current_task, destruction, effects, endings, requests, sql, tasks,
-    terraform_states,
+    Connection, cancel, current_task, destruction, effects, endings, requests, shown_effects, sql,
+    tasks, terraform_states,
 };
 
 /// Begins to create a task and requests its run.
@@ -78,12 +78,20 @@ pub async fn change(
     if let Some(why) = change.withdrawal(&current.task.spec, &spec) {
         withdraw_applies(c, &[(name.as_str(), why)], change.reason()).await?;
     }
+    if spec.api_approval != current.task.spec.api_approval {
+        effects::ask_again(c, Some(name.as_str())).await?;
+    }
     if let Some(request) = change.request {
         let accompanies = change.accompanied();
         requests::insert(c, name, request, accompanies.as_ref()).await?;
         if let Some(accompanied) = accompanies {
             requests::owe(c, name, accompanied.occasion).await?;
         }
+    }
+    if let Some(shown) = &change.approve
+        && !shown_effects::approve(c, name, shown).await?
+    {
+        return Err(TaskError::NotShown);
     }
     changed.spec = spec;
     Ok(changed)

@@ -47,9 +47,10 @@ pub async fn replace_config_tasks(
             Configured::TakesEffect {
                 declaration,
                 withdraws,
+                keeps,
                 ..
             } => {
-                new.add(task, position, declaration)?;
+                new.add(keeps.as_deref().unwrap_or(task), position, declaration)?;
                 back.push(name);
                 withdrawn.extend(withdraws.map(|why| (name, why)));
             }
@@ -70,7 +71,7 @@ pub async fn replace_config_tasks(
         WHERE tasks.name = n.name",
     );
     placed.bind(json!(places).to_string()).execute(c).await?;
-    effects::ask_again(c).await?;
+    effects::ask_again(c, None).await?;
     Ok(unfinished)
 }
 

@@ -11,7 +11,7 @@ use cts_store::fields::Fields;
 use cts_store::{LeaseError, StoreError, TaskError, decode, recorded_by, stored_serial};
 
 use crate::leases::{Held, lock_task_of, lost, of_lease};
-use crate::{Connection, flag, requests, sql, state_is_refused};
+use crate::{Connection, effects, flag, requests, sql, state_is_refused};
 
 const RECORD: &str = "record a state";
 
@@ -196,6 +196,7 @@ pub async fn decide(
     );
     let decided = decided.bind(task).bind(keep.map(Keep::as_str));
     decided.bind(from.as_ref()).execute(c).await?;
+    ask_again(c, task).await?;
     requests::owe(c, task, Occasion::State).await?;
     make_due(c, task, run).await?;
     Ok(StateRecord {
@@ -203,6 +204,19 @@ pub async fn decide(
         from,
         ..record
     })
+}
+
+/// Withdraws consents, which are of the state until now: the run that waits asks again.
+async fn ask_again(c: &mut dyn Connection, task: &TaskName) -> Result<(), StoreError> {
+    effects::forget_used(c, task.as_str(), true).await?;
+    let again = sql(
+        "decide about a state",
+        "-- decide_terraform_state: the run asks again; index runs_awaits
+        UPDATE runs SET awaits = NULL, due_at = {now}, updated_at = {now}
+        WHERE task_name = $1 AND awaits IS NOT NULL AND status IN ('queued', 'running')",
+    );
+    again.bind(task).execute(c).await?;
+    Ok(())
 }
 
 /// Whether a task with this name exists, in any phase.

@@ -48,7 +48,7 @@ pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, F
     let alone = matches!(place, Source::File(_));
     place
         .attached(process_env, async |store| {
-            put_in_force(store, &config, &comparison, apply, alone, process_env).await
+            put_in_force(&*store, &config, &comparison, apply, alone, process_env).await
         })
         .await
 }

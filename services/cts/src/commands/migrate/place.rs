@@ -8,7 +8,8 @@ use cts_cli::{Migrate, StorePlace, load};
 use cts_config::{Config, DatabaseUrl, DatabaseUrlError};
 use cts_runtime::ProcessEnv;
 use cts_store::Store;
-use cts_store_postgres::Settings;
+use cts_store_postgres::{PostgresStore, Settings};
+use cts_store_sqlite::SqliteStore;
 use secrecy::SecretString;
 
 use crate::failure::Failure;
@@ -66,18 +67,19 @@ impl Source {
     pub(crate) async fn attached<T>(
         self,
         process_env: &ProcessEnv,
-        work: impl AsyncFnOnce(&dyn Store) -> Result<T, Failure>,
+        work: impl AsyncFnOnce(Arc<dyn Store>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self {
             Self::File(path) => {
                 let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await?;
-                let done = work(&store).await;
+                let store = Arc::new(store);
+                let done = work(Arc::<SqliteStore>::clone(&store)).await;
                 store.close().await;
                 done
             }
             Self::Server(settings) => {
-                let store = cts_store_postgres::connect(&settings).await?;
-                let done = work(&store).await;
+                let store = Arc::new(cts_store_postgres::connect(&settings).await?);
+                let done = work(Arc::<PostgresStore>::clone(&store)).await;
                 store.close().await;
                 done
             }

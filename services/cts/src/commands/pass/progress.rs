@@ -117,7 +117,7 @@ impl Progress {
                 tracing::error!(target: "ctrl", task_name = task, took, done = place, "the run of the task was cancelled");
             }
             (End::Applied | End::Planned { .. }, Self::Plain) => {
-                tracing::info!(target: "ctrl", task_name = task, took, done = place, result = end.word(), "task of the pass ended");
+                tracing::info!(target: "ctrl", task_name = task, took, done = place, result = end.word(), consent = end.consent(), "task of the pass ended");
             }
             (End::Applied | End::Planned { .. }, Self::Terminal(_)) => {}
         }
@@ -157,7 +157,13 @@ impl Terminal {
             _ => "FAILED",
         };
         let width = self.width;
-        let line = format!("{mark:<6} {task:<width$}  {} [{seconds}]", end.word());
+        let consent = end
+            .consent()
+            .map_or_else(String::new, |it| format!(", {it}"));
+        let line = format!(
+            "{mark:<6} {task:<width$}  {}{consent} [{seconds}]",
+            end.word()
+        );
         // A terminal that is gone does not stop the pass.
         drop(self.lines.println(line));
     }

@@ -25,6 +25,8 @@ pub(crate) enum End {
     Planned {
         /// Whether an apply would change something.
         changes: bool,
+        /// Why an apply would wait for the consent of a person; empty if it needs none.
+        would_wait: String,
     },
     /// The task failed with this error.
     Failed(String),
@@ -42,12 +44,22 @@ impl End {
         matches!(self, Self::Applied | Self::Planned { .. })
     }
 
+    /// Reason why a plan needs consent, for display; `None` if it needs none.
+    pub(crate) fn consent(&self) -> Option<String> {
+        match self {
+            Self::Planned { would_wait, .. } if !would_wait.is_empty() => {
+                Some(format!("would wait for consent: {would_wait}"))
+            }
+            _ => None,
+        }
+    }
+
     /// One or two words for display.
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
-            Self::Planned { changes: true } => "planned, with changes",
-            Self::Planned { changes: false } => "planned, no changes",
+            Self::Planned { changes: true, .. } => "planned, with changes",
+            Self::Planned { changes: false, .. } => "planned, no changes",
             Self::Failed(_) => "failed",
             Self::Held(_) => "held by the brake",
             Self::Waits(_) => "waits for consent",
@@ -246,7 +258,17 @@ mod tests {
             ..Counts::default()
         };
         assert_eq!(tally.counts(), counts);
-        tally.moved("b", "2", Stage::Ended(End::Planned { changes: false }));
+        let planned = |would_wait: &str| End::Planned {
+            changes: false,
+            would_wait: would_wait.to_owned(),
+        };
+        tally.moved("b", "2", Stage::Ended(planned("")));
+        assert_eq!(planned("").consent(), None);
+        let consent = planned("rule destroy, 2 to destroy").consent();
+        assert_eq!(
+            consent.unwrap(),
+            "would wait for consent: rule destroy, 2 to destroy"
+        );
         assert!(tally.is_done());
         assert_eq!(tally.counts().succeeded, 1);
         assert_eq!(tally.first_failure().as_deref(), Some("a: no"));

@@ -2,6 +2,7 @@
 
 use cts_config::Config;
 use cts_core::LogLevel;
+use cts_core::callers::PlanValues;
 use cts_core::hidden::is_secret_name;
 
 use super::uses::{Uses, is_reachable};
@@ -88,6 +89,10 @@ pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     say(
         uses.database && config.asks_for_approval() && !security.require_auth,
         "everybody who reaches the API can give the consent that tasks need (approval): require tokens or certificates (security.require_auth)",
+    );
+    say(
+        uses.open_api && security.plan_values != PlanValues::Read && !security.require_auth,
+        "everybody who reaches the API sees the values of plans (security.plan_values): require tokens or certificates (security.require_auth)",
     );
     say(
         uses.terraform && config.driver.persist_log && config.log_level <= LogLevel::Debug,
@@ -187,7 +192,7 @@ pub(super) mod tests {
         let services_tls =
             "services {\n tls {\n ca_cert = \"ca\"\n cert = \"cert\"\n key = \"key\"\n }\n }\n";
         let with = |tls: &str, more: &str| format!("{tls}{more}");
-        let cases: [(&str, String, Vec<usize>); 17] = [
+        let cases: [(&str, String, Vec<usize>); 18] = [
             (
                 "Consul on another host",
                 "consul { address = \"10.0.0.1:8500\" }".into(),
@@ -267,6 +272,11 @@ pub(super) mod tests {
                 "the consent that tasks need",
                 "task {\n name = \"t\"\n module = \"acme/m/fw\"\n condition \"no-condition\" {}\n approval = \"always\"\n }".into(),
                 [&STARTS[..], &[6]].concat(),
+            ),
+            (
+                "sees the values of plans",
+                "security { plan_values = \"operate\" }".into(),
+                OPEN_API.to_vec(),
             ),
             (
                 "Terraform's trace is kept",

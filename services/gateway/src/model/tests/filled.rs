@@ -65,6 +65,8 @@ pub(super) fn approvals() -> Vec<Approval> {
         decided_at: Some(at(2, 0)),
         comment: "on call".into(),
         expires_at: Some(at(3, 0)),
+        differs: vec!["t.a: tags".into()],
+        cause: vec!["web: -web-3".into()],
     };
     every::<ApprovalState>().map(approval).collect()
 }
@@ -81,6 +83,7 @@ const fn counts() -> ResourceCounts {
 pub(super) fn queue() -> GetQueueResponse {
     GetQueueResponse {
         queued: 7,
+        awaiting_consent: 6,
         ready: 5,
         running: 4,
         oldest_ready: Some(time(93, 900_000_000)),
@@ -244,7 +247,10 @@ pub(super) fn run() -> Run {
             text: "Plan: 1 to add\n".into(),
             changes_present: true,
             remote_url: String::new(),
+            would_wait: "rule destroy, 1 to destroy".into(),
+            effect: "0af1".into(),
         }),
+        state: "waiting".into(),
         queued_at: Some(at(0, 0)),
         started_at: Some(at(1, 123_456_789)),
         finished_at: Some(at(2, 500_000_000)),
@@ -425,6 +431,7 @@ pub(super) fn change() -> FollowRunsResponse {
         at: Some(at(0, 0)),
         kind: RunKind::Apply.into(),
         brake: false,
+        approval: None,
     }
 }
 

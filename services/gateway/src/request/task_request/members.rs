@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use cts_core::{DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft, go};
+use cts_core::{ApprovalRule, DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft, go};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +26,7 @@ pub(super) struct TaskMembers {
     terraform_version: Option<String>,
     terraform_cloud_workspace: Option<DraftWorkspace>,
     on_delete: Option<OnDelete>,
+    approval: Option<ApprovalRule>,
 }
 
 /// The optional members of a request that answers would fill in.
@@ -105,6 +106,7 @@ impl TaskMembers {
             terraform_version: self.terraform_version.unwrap_or_default(),
             workspace: self.terraform_cloud_workspace,
             on_delete: self.on_delete,
+            approval: self.approval,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cts_proto::cluster::v1::Brake;
-use cts_proto::run::v1::FollowRunsResponse;
+use cts_proto::run::v1::{Approval, FollowRunsResponse};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
@@ -168,6 +168,15 @@ async fn a_limited_token_follows_its_own_tasks_only() {
     };
     sender.send(Ok(brake)).await.unwrap();
     for task in ["edge-lb", "dns"] {
+        let approval = FollowRunsResponse {
+            task_name: task.to_owned(),
+            approval: Some(Approval {
+                task_name: task.to_owned(),
+                ..Approval::default()
+            }),
+            ..FollowRunsResponse::default()
+        };
+        sender.send(Ok(approval)).await.unwrap();
         let change = FollowRunsResponse {
             task_name: task.to_owned(),
             run_id: RUN.to_owned(),
@@ -175,7 +184,8 @@ async fn a_limited_token_follows_its_own_tasks_only() {
         };
         sender.send(Ok(change)).await.unwrap();
     }
-    let text = read_until(&mut socket, "dns").await;
+    let text = read_until(&mut socket, "event: run").await;
+    assert!(text.contains("event: approval"), "{text}");
     assert!(!text.contains("edge-lb"), "{text}");
     assert!(!text.contains("brake"), "{text}");
 }

@@ -73,6 +73,7 @@ fn change(number: u32) -> FollowRunsResponse {
         at: None,
         kind: RunKind::Apply.into(),
         brake: false,
+        approval: None,
     }
 }
 

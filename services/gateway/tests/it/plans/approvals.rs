@@ -102,7 +102,13 @@ impl ApprovalService for MemoryApprovals {
         let request = request.into_inner();
         let approvals = self.matching(request.tasks, request.visible_tasks);
         let set = set(&approvals);
-        Ok(Response::new(ListApprovalsResponse { approvals, set }))
+        let changes = !request.set.is_empty() && request.set != set;
+        Ok(Response::new(ListApprovalsResponse {
+            approvals,
+            set,
+            came: changes.then(|| "edge-lb".to_owned()).into_iter().collect(),
+            ..ListApprovalsResponse::default()
+        }))
     }
 
     async fn get_approval(
@@ -319,6 +325,11 @@ async fn a_set_is_approved_as_it_was_seen() {
         (409, &json!("approval-changed"))
     );
     assert_eq!(names(&refused), ["dns", "edge-lb"]);
+    assert_eq!(refused["came"], json!(["edge-lb"]), "{refused}");
+    assert_eq!(
+        (&refused["went"], &refused["changed"]),
+        (&json!([]), &json!([]))
+    );
     let seen = json!({"tasks": ["*"], "set": refused["set"]}).to_string();
     let (status, approved) = stage.json("POST", path, &seen).await;
     assert_eq!((status, names(&approved)), (200, vec!["dns", "edge-lb"]));

@@ -37,6 +37,7 @@ fn change(action: PlannedAction, attributes: &[(&str, Sides)]) -> PlannedChange 
         after,
         changed: true,
         forces_replacement: false,
+        ignored: false,
     });
     PlannedChange {
         address: "t.a".into(),
@@ -201,6 +202,31 @@ fn identity_of_a_change_counts() {
     };
     assert!(!rest_of(again(&bare), &bare));
     assert!(rest_of(bare.clone(), &bare));
+}
+
+#[test]
+fn ignored_attributes_may_differ_while_they_are_ignored() {
+    let with = |time: Option<PlannedValue>, ignored: bool| {
+        let sides = [("a", (json("1"), json("2"))), ("time", (json("0"), time))];
+        let mut change = change(PlannedAction::Update, &sides);
+        change.attributes[1].ignored = ignored;
+        change
+    };
+    let rests = |now: PlannedChange, then: PlannedChange| {
+        is_rest(&plan(vec![again(&now)]), &plan(vec![then]))
+    };
+    for time in [json("2"), unknown(), hidden(1), None] {
+        assert!(rests(with(time.clone(), true), with(json("1"), true)));
+        assert!(rests(with(time.clone(), true), with(json("1"), false)));
+        assert!(!rests(with(time, false), with(json("1"), true)));
+    }
+    let mut gone = with(None, true);
+    gone.attributes.truncate(1);
+    assert!(rests(gone.clone(), with(json("1"), true)));
+    assert!(!rests(gone, with(json("1"), false)));
+    let mut other = with(json("1"), true);
+    other.attributes[0].after = json("3");
+    assert!(!rests(other, with(json("1"), true)));
 }
 
 #[test]

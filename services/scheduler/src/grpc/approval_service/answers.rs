@@ -1,15 +1,13 @@
 //! Effects on the wire and in texts.
 
 use chrono::SecondsFormat;
-use cts_core::Digest;
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{Approval, Decided, PlanSummary};
+use cts_store::{Approval, Decided};
 
-/// Digits of the digest of a set.
-const SET_DIGITS: usize = 32;
+use crate::wire::EVENT_CHANGES;
 
-pub(super) fn approval_to_wire(approval: Approval) -> proto::Approval {
+pub(in crate::grpc) fn approval_to_wire(approval: Approval) -> proto::Approval {
     let Approval {
         task,
         effect,
@@ -19,7 +17,11 @@ pub(super) fn approval_to_wire(approval: Approval) -> proto::Approval {
         asked_at,
         gone_at,
         decided,
+        requested_by,
+        cause,
     } = approval;
+    let requested = requested_by.map(|caller| format!("requested by {caller}"));
+    let triggers = cause.map(|cause| cause.lines(EVENT_CHANGES));
     let (decided_by, decided_at, comment, expires_at) = match decided {
         Some(decided) => (
             decided.by,
@@ -42,19 +44,11 @@ pub(super) fn approval_to_wire(approval: Approval) -> proto::Approval {
         decided_at: decided_at.map(convert::timestamp_to_wire),
         comment,
         expires_at: expires_at.map(convert::timestamp_to_wire),
+        differs: summary.differs,
+        cause: (requested.into_iter())
+            .chain(triggers.into_iter().flatten())
+            .collect(),
     }
-}
-
-/// Digest of effects in the order of their tasks; empty without any.
-pub(super) fn set_of(waiting: &[&Approval]) -> String {
-    if waiting.is_empty() {
-        return String::new();
-    }
-    let parts = waiting.iter();
-    let parts = parts.flat_map(|it| [it.task.as_str().as_bytes(), it.effect.as_bytes()]);
-    let mut set = Digest::of_parts(parts).to_string();
-    set.truncate(SET_DIGITS);
-    set
 }
 
 /// Who has decided what, and when.
@@ -71,31 +65,12 @@ pub(super) fn decided_text(decided: &Decided) -> String {
     }
 }
 
-/// The numbers of a plan in words, with the harm first.
-pub(super) fn counts_text(summary: &PlanSummary) -> String {
-    let counts = [
-        (summary.deleted, "to destroy"),
-        (summary.replaced, "to replace"),
-        (summary.forgotten, "to forget"),
-        (summary.unknown, "with unknown actions"),
-        (summary.invoked, "actions of providers"),
-        (summary.updated, "to update"),
-        (summary.created, "to create"),
-        (summary.imported, "to import"),
-        (summary.moved, "to move"),
-        (summary.deferred, "put off"),
-    ];
-    let counts = counts.iter().filter(|(number, _)| *number > 0);
-    let counts: Vec<String> = counts
-        .map(|(number, what)| format!("{number} {what}"))
-        .collect();
-    counts.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, TimeDelta, Utc};
     use cts_core::RunId;
+    use cts_core::runs::RunCause;
+    use cts_store::PlanSummary;
     use uuid::Uuid;
 
     use super::*;
@@ -105,26 +80,31 @@ mod tests {
     }
 
     #[test]
-    fn a_set_names_tasks_and_effects_in_32_digits() {
-        let approval = |task: &str, effect: &str| Approval {
-            task: task.parse().unwrap(),
-            effect: effect.into(),
+    fn the_cause_has_the_request_or_the_triggers() {
+        let mut approval = Approval {
+            task: "web".parse().unwrap(),
+            effect: "ab".into(),
             run: RunId::from_uuid(Uuid::from_u128(1)),
             state: proto::ApprovalState::Waiting,
             summary: PlanSummary::default(),
             asked_at: at(0),
             gone_at: None,
             decided: None,
+            requested_by: None,
+            cause: None,
         };
-        let (api, web) = (approval("api", "a"), approval("web", "b"));
-        let set = set_of(&[&api, &web]);
-        assert_eq!((set.len(), set_of(&[])), (SET_DIGITS, String::new()));
-        assert_ne!(set, set_of(&[&api]));
-        assert_ne!(set, set_of(&[&api, &approval("web", "c")]));
+        let cause = |approval: &Approval| approval_to_wire(approval.clone()).cause;
+        assert_eq!(cause(&approval), Vec::<String>::new());
+        let mut changed = RunCause::default();
+        changed.note("web: -web-3");
+        approval.cause = Some(changed);
+        assert_eq!(cause(&approval), ["web: -web-3"]);
+        approval.requested_by = Some("token anna".into());
+        assert_eq!(cause(&approval)[0], "requested by token anna");
     }
 
     #[test]
-    fn texts_name_the_person_and_the_harm_first() {
+    fn texts_name_the_person_and_the_comment() {
         let decided = |comment: &str, expires_at| Decided {
             by: "token anna".into(),
             at: at(0),
@@ -139,12 +119,5 @@ mod tests {
             decided_text(&decided("", Some(at(1)))),
             "approved by token anna at 2026-02-03T09:15:30Z"
         );
-        let summary = PlanSummary {
-            created: 2,
-            deleted: 1,
-            ..PlanSummary::default()
-        };
-        assert_eq!(counts_text(&summary), "1 to destroy, 2 to create");
-        assert_eq!(counts_text(&PlanSummary::default()), "");
     }
 }

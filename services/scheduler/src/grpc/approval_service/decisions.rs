@@ -7,8 +7,9 @@ use cts_rpc::convert;
 use cts_store::{Approval, ApprovalDecision, ApprovalError, COMMENT_BYTES};
 use tonic::{Code, Request, Status};
 
-use super::ApprovalEndpoint;
-use super::answers::{approval_to_wire, decided_text, set_of};
+use super::answers::{approval_to_wire, decided_text};
+use super::sets::set_of;
+use super::{ApprovalEndpoint, ChosenTasks};
 use crate::approval::waiting::waiting;
 use crate::audit::recorder::{note, outcome_of, record};
 use crate::status::{OrStatus as _, store_failure};
@@ -102,10 +103,11 @@ impl ApprovalEndpoint {
         let comment = comment(request.comment)?;
         if request.set.is_empty() {
             return Err(Status::invalid_argument(
-                "the digest of a set is needed, as ListApprovals answers it",
+                "a set is needed, as ListApprovals answers it",
             ));
         }
-        let approvals = self.chosen(request.tasks, request.visible_tasks).await?;
+        let chosen = ChosenTasks::of(request.tasks, request.visible_tasks)?;
+        let approvals = self.chosen(&chosen).await?;
         let waiting = waiting(&approvals);
         if set_of(&waiting) != request.set {
             let waiting = waiting.iter().map(|it| &it.task);
@@ -155,6 +157,7 @@ impl ApprovalEndpoint {
             if decision.rejects.is_some() {
                 self.tell_end(approval).await;
             }
+            self.notifier.approval_changed(*run, effect);
         }
         self.notifier.tasks_changed();
         self.notifier.queue_changed();

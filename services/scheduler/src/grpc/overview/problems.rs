@@ -188,6 +188,8 @@ mod tests {
             asked_at: now - TimeDelta::seconds(seconds),
             gone_at: None,
             decided: None,
+            requested_by: None,
+            cause: None,
         };
         assert_eq!(of_approvals(&[], now), None);
         let (first, second) = (approval(40), approval(3));

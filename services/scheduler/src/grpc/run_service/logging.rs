@@ -128,7 +128,7 @@ impl RunEndpoint {
             }
             (AttemptOutcome::Declined(error), _) => {
                 tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error = brief(error), code, "the run was ended on its server");
-                if completed.kind.applies() {
+                if completed.kind.applies() && completed.status.is_end() {
                     self.first_pass.ended(task, true);
                 }
             }

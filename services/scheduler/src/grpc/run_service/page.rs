@@ -63,6 +63,7 @@ impl Page {
                 task,
                 tasks: None,
                 status: status(request.status()),
+                awaits: request.awaits_consent,
                 after,
                 limit: size + 1,
             },

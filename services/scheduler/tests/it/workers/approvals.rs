@@ -1,7 +1,12 @@
 //! Consent of people to the effects of plans: a worker asks, people decide.
 
+mod asked_again;
 mod decisions;
+mod flaps;
+mod inspections;
+mod pairs;
 mod requests;
+mod rights;
 
 use std::time::Duration;
 
@@ -54,6 +59,7 @@ fn plan(effect: &str, action: PlannedAction) -> PlanData {
             after: json("2").filter(|_| action != PlannedAction::Delete),
             changed: true,
             forces_replacement: false,
+            ignored: false,
         }],
         effect: format!("{effect}c"),
         ..PlannedChange::default()
@@ -184,7 +190,7 @@ async fn a_waiting_run_is_explained_and_applied_once_it_is_approved() {
         (&*first.run_id, RED)
     );
     assert_eq!(approval.counts.unwrap().deleted, 1);
-    assert_eq!(listed.set.len(), 32);
+    assert_eq!(listed.set.len(), 46);
 
     let explanation = setup.explained("t").await;
     let obstacles = explanation.obstacles.iter();

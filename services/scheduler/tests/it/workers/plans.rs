@@ -29,6 +29,7 @@ fn plan(engine: &str) -> PlanData {
         after,
         changed: true,
         forces_replacement: false,
+        ignored: false,
     };
     let change = PlannedChange {
         address: "a.b".into(),

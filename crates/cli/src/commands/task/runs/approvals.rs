@@ -1,18 +1,15 @@
 //! `cts approvals`: consent to the effects of plans.
 
-mod text;
+pub mod text;
 
-use cts_api_client::{Approval, Approvals, CallError};
-use cts_proto::run::v1::PlanData;
-use serde::Serialize;
+use cts_api_client::{Approvals, CallError};
+use cts_core::ApprovalRule;
 use serde_json::json;
 
-use self::text::{details, listing};
-use super::plan;
+use self::text::{approved, decided, differences, document, listing, shown};
 use super::run_id::{ShownIds, run_id};
 use crate::arguments::{Approve, Output, QueryOptions, TableWidth};
 use crate::commands::task::session::{ExitStatus, Session};
-use crate::commands::time_text::{local, moment};
 
 /// Where the effects are.
 const LIST_HINT: &str = "`cts approvals list` shows what waits";
@@ -39,18 +36,35 @@ pub(in crate::commands::task) async fn list(
         Output::Table => {
             let width = query.wide.width();
             let ids = ShownIds::fetch(&client, width).await;
-            let text = listing(&list, |id| ids.short(id).to_owned(), width);
+            let text = listed(&list, |id| ids.short(id).to_owned(), width);
             session.ui.result(&text);
         }
     }
     Ok(())
 }
 
-/// The consent and its plan.
-#[derive(Serialize)]
-struct Shown<'a> {
-    approval: &'a Approval,
-    plan: Option<&'a PlanData>,
+/// The present effects as a table.
+fn listed(list: &Approvals, shown_id: impl Fn(&str) -> String, width: TableWidth) -> String {
+    let effects = list.approvals.iter().map(|approval| &**approval);
+    listing(effects, &list.set, shown_id, width)
+}
+
+/// The rule in force for a task, and where it was asked for.
+pub(in crate::commands::task) async fn rule(
+    session: &mut Session<'_>,
+    query: &QueryOptions,
+    name: &str,
+) -> Result<(ApprovalRule, String), ExitStatus> {
+    let client = session.client(&query.client)?;
+    let task = client.task(name).await;
+    let task = task.map_err(|error| session.unanswered("find the rule of", name, &error))?;
+    // Without a rule the answer has none.
+    let word = task.approval.as_deref().unwrap_or("never");
+    let rule = word.parse().map_err(|_unknown| {
+        let detail = format!("{word:?} is a rule that this version does not know");
+        session.fail("Error: unable to find the rule of the task", &detail)
+    })?;
+    Ok((rule, client.address()))
 }
 
 /// Runs `cts approvals show`.
@@ -72,20 +86,8 @@ pub(in crate::commands::task) async fn show(
         }
     };
     let text = match query.output {
-        Output::Json => {
-            let shown = Shown {
-                approval: &approval,
-                plan: plan.as_ref(),
-            };
-            // Not by way of a value, whose numbers would be rounded.
-            serde_json::to_string_pretty(&shown).unwrap_or_default() + "\n"
-        }
-        Output::Table => {
-            let plan = plan
-                .as_ref()
-                .map_or_else(|| "The plan is no longer kept.\n".to_owned(), plan::text);
-            format!("{}\n{plan}", details(&approval))
-        }
+        Output::Json => document(&approval, plan.as_ref()),
+        Output::Table => shown(&approval, plan.as_ref()),
     };
     session.ui.result(&text);
     Ok(())
@@ -97,17 +99,18 @@ pub(in crate::commands::task) async fn approve(
     options: Approve,
 ) -> Result<(), ExitStatus> {
     let Approve {
-        query,
+        place,
         effect,
         set,
         comment,
         id,
     } = options;
+    let query = &place.query;
     if let Some(set) = set {
-        return approve_set(session, &query, (id, &set), &comment).await;
+        return approve_set(session, query, (id, &set), &comment).await;
     }
     let effect = effect.unwrap_or_default();
-    decide(session, &query, &id, (&effect, false), &comment).await
+    decide(session, query, &id, (&effect, false), &comment).await
 }
 
 /// Approves or rejects the effect of one run.
@@ -121,17 +124,10 @@ pub(in crate::commands::task) async fn decide(
     let client = session.client(&query.client)?;
     let id = run_id(session, &client, id).await?;
     let decision = (effect, rejects);
-    let decided = client.decide_approval(&id, decision, comment).await;
+    let answer = client.decide_approval(&id, decision, comment).await;
     let word = if rejects { "reject" } else { "approve" };
-    let approval = decided.map_err(|error| failed(session, word, &id, &error))?;
-    let (effect, task) = (&approval.effect, &approval.task_name);
-    session.ui.note(&if rejects {
-        format!("The effect {effect} of '{task}' is rejected; `cts approvals reopen` forgets that")
-    } else {
-        let end = moment(approval.expires_at).map(local);
-        let end = end.map_or_else(String::new, |end| format!(" until {end}"));
-        format!("The effect {effect} of '{task}' is approved{end}")
-    });
+    let approval = answer.map_err(|error| failed(session, word, &id, &error))?;
+    session.ui.note(&decided(&approval, rejects));
     if let Output::Json = query.output {
         session.ui.result(&format!("{:#}\n", json!(approval)));
     }
@@ -145,15 +141,18 @@ async fn approve_set(
     comment: &str,
 ) -> Result<(), ExitStatus> {
     let client = session.client(&query.client)?;
-    let approved = client.approve_set(&[pattern], set, comment).await;
-    let approvals = approved.map_err(|error| {
+    let answer = client.approve_set(&[pattern], set, comment).await;
+    let approvals = answer.map_err(|error| {
         let Some(present) = Approvals::of_conflict(&error) else {
             return session.call_failed("Error: unable to approve the set", &error);
         };
         let headline = "Error: nothing is approved, because the set is a different one";
         let failed = session.call_failed(headline, &error);
+        for line in differences([&present.came, &present.went, &present.changed]) {
+            session.ui.note(&line);
+        }
         session.ui.note("It is now:");
-        let text = listing(&present, str::to_owned, TableWidth::Whole);
+        let text = listed(&present, str::to_owned, TableWidth::Whole);
         session.ui.note(text.trim_end());
         failed
     })?;
@@ -163,8 +162,7 @@ async fn approve_set(
             session.ui.result(&format!("{document:#}\n"));
         }
         Output::Table => {
-            let tasks: Vec<_> = approvals.iter().map(|it| it.task_name.as_str()).collect();
-            let text = format!("Approved: {} ({})", tasks.len(), tasks.join(", "));
+            let text = approved(approvals.iter().map(|approval| &**approval));
             session.ui.note(&text);
         }
     }

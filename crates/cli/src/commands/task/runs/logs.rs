@@ -40,6 +40,7 @@ pub(crate) async fn of_task(
     let newest = RunQuery {
         task: Some(name.clone()),
         status: None,
+        state: None,
         limit: Some(NEWEST),
     };
     let runs = client.runs(&newest).await;

@@ -38,7 +38,7 @@ pub(crate) async fn run(
 }
 
 /// The plan for people: numbers, changes in the order of their harm, and the effect.
-pub(super) fn text(plan: &PlanData) -> String {
+pub(crate) fn text(plan: &PlanData) -> String {
     let mut values = Values::default();
     let mut lines = vec![numbers(&plan.counts.unwrap_or_default())];
     lines.extend(match plan.extent() {
@@ -69,7 +69,7 @@ pub(super) fn text(plan: &PlanData) -> String {
 }
 
 /// `Plan: 1 to destroy, 2 to create, 5 unchanged`.
-fn numbers(counts: &PlanCounts) -> String {
+pub fn numbers(counts: &PlanCounts) -> String {
     let PlanCounts {
         created,
         updated,

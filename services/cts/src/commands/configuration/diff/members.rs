@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 /// The files of a local module.
 const CONTENT: &str = "module content";
 
-/// Members that each machine determines, and the name of the task.
-const NOT_COMPARED: [&str; 3] = ["name", "module_source", "bundle"];
+/// Members that each machine determines, the name of the task, and the rule of the API, which no file has.
+const NOT_COMPARED: [&str; 4] = ["name", "module_source", "bundle", "api_approval"];
 
 /// A member that differs.
 #[derive(Debug, PartialEq, Eq)]

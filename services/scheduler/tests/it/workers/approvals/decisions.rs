@@ -1,5 +1,7 @@
 //! Decisions of people, one by one and in sets.
 
+use std::time::Duration;
+
 use cts_core::ApprovalRule;
 use cts_proto::access::v1::ListAuditRecordsRequest;
 use cts_proto::run::v1 as run;
@@ -85,6 +87,38 @@ async fn a_rejected_effect_is_not_asked_for_again_until_it_is_reopened() {
 }
 
 #[tokio::test]
+async fn followers_hear_of_effects_that_wait_and_of_decisions() {
+    let setup = Setup::new(vec![ruled("t", ApprovalRule::Always)], LONG).await;
+    let follow = async |task_name: &str| {
+        let request = run::FollowRunsRequest {
+            task_name: task_name.into(),
+            include_approvals: true,
+            ..run::FollowRunsRequest::default()
+        };
+        let changes = setup.runs.clone().follow_runs(request).await;
+        changes.unwrap().into_inner()
+    };
+    let (mut of_task, mut of_other) = (follow("t").await, follow("other").await);
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = begins_to_wait(&setup, &destroys(RED)).await;
+    // A plan with the same effect is no news.
+    approve(&setup, &lease, RED).await;
+    decide(&setup, &lease, RED, true).await.unwrap();
+    let mut heard = Vec::new();
+    while heard.len() < 3 {
+        let change = of_task.message().await.unwrap().unwrap();
+        if let Some(approval) = change.approval {
+            assert_eq!((&*approval.task_name, &*approval.effect), ("t", RED));
+            heard.push(approval.state());
+        }
+    }
+    // An event shows the approval as it is when the follower hears of it.
+    assert_eq!(heard.last(), Some(&ApprovalState::Rejected));
+    let silent = tokio::time::timeout(Duration::from_millis(100), of_other.message()).await;
+    assert!(silent.is_err(), "{silent:?}");
+}
+
+#[tokio::test]
 async fn a_different_effect_is_asked_anew() {
     let setup = Setup::new(vec![ruled("t", ApprovalRule::Always)], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
@@ -131,6 +165,7 @@ async fn exactly_the_effects_of_the_shown_set_are_approved() {
     let request = run::ListApprovalsRequest {
         tasks: Vec::new(),
         visible_tasks: vec!["t*".into()],
+        set: String::new(),
     };
     let listed = setup.approvals.clone().list_approvals(request).await;
     let listed = listed.unwrap().into_inner();
@@ -161,4 +196,14 @@ async fn exactly_the_effects_of_the_shown_set_are_approved() {
     }
     setup.nothing_runs().await;
     assert_eq!(recorded(&setup, 1).await, ["approval.approve done"]);
+    // Compared with the set that all of them were in, but for what the caller may not see.
+    let request = run::ListApprovalsRequest {
+        visible_tasks: vec!["t*".into()],
+        set: all.set,
+        ..run::ListApprovalsRequest::default()
+    };
+    let compared = setup.approvals.clone().list_approvals(request).await;
+    let compared = compared.unwrap().into_inner();
+    assert_eq!(compared.went, ["t1", "t2"]);
+    assert!(compared.came.is_empty() && compared.changed.is_empty());
 }

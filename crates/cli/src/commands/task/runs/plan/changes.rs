@@ -102,7 +102,15 @@ fn attribute(it: &PlannedAttribute, values: &mut Values) -> String {
     } else {
         ""
     };
-    format!("        {} = {value}{forces}", on_one_line(&it.path))
+    let ignored = if it.ignored {
+        " # not part of the effect"
+    } else {
+        ""
+    };
+    format!(
+        "        {} = {value}{forces}{ignored}",
+        on_one_line(&it.path)
+    )
 }
 
 fn invocation(it: &PlannedInvocation) -> String {

@@ -38,6 +38,7 @@ fn attribute(
         before,
         after,
         forces_replacement: false,
+        ignored: false,
     }
 }
 
