@@ -35,6 +35,18 @@ impl Scene {
         }
     }
 
+    /// Starts with this content of the driver block, and these blocks in the configuration.
+    pub(crate) async fn of_driver(site: Site, driver: &str, blocks: &str) -> Self {
+        let (site, consul) = prepare(site, "").await;
+        site.configure_driver(&consul.address(), driver, blocks);
+        let instance = Instance::start(&site).await;
+        Self {
+            instance,
+            site,
+            consul,
+        }
+    }
+
     /// With a task `pool` whose module is that of [`Site::write_steps`], applied once.
     pub(crate) async fn with_steps() -> Self {
         let site = Site::new();

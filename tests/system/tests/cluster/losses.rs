@@ -1,5 +1,6 @@
 //! Parts of a cluster that die, stand still, or come back with old data.
 
+mod consent_steps;
 mod database_outage;
 mod failover;
 mod killed_phases;
@@ -9,4 +10,5 @@ mod returned_worker;
 mod standstill;
 mod takeover;
 mod vanished_fleet;
+mod waiting_runs;
 mod worker_loss;

@@ -38,7 +38,7 @@ pub(super) const RUN: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "examples/demo/README.md",
-        "Demo: a pool file that follows a service",
+        "Demo: a pool that follows a service",
         "printed/first_day.rs",
         "the_demo_goes_by_hand_as_printed",
     ),

@@ -10,7 +10,7 @@ use super::blocks::{Block, section};
 use super::terminal::Machine;
 
 /// The only section of its document.
-const DEMO: &str = "Demo: a pool file that follows a service";
+const DEMO: &str = "Demo: a pool that follows a service";
 
 /// Copies the examples, in whose directories services keep their data.
 pub(super) fn copy(from: &Path, to: &Path) {

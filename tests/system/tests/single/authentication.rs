@@ -1,6 +1,7 @@
 //! Authentication end to end: tokens of `cts token`, requests, the command line and the audit records (docs/access.md).
 
 mod limited;
+mod local_decisions;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,13 +20,15 @@ const REQUIRED: &str = "security {\n  require_auth = true\n}\n";
 
 /// One process that requires authentication, with the tasks `web` and `dns`.
 async fn scene() -> Scene {
-    let tasks = [
-        REQUIRED.to_owned(),
-        block("web", MODULE, &["web"], ""),
-        block("dns", MODULE, &["web"], ""),
-    ];
+    let tasks = ["web", "dns"].map(|name| block(name, MODULE, &["web"], ""));
+    scene_of(&tasks.concat()).await
+}
+
+/// One process that requires authentication, with these tasks.
+async fn scene_of(tasks: &str) -> Scene {
     let (site, consul) = prepare(Site::new(), "").await;
-    site.configure(&consul.address(), Backend::Shared, &tasks.concat());
+    let blocks = format!("{REQUIRED}{tasks}");
+    site.configure(&consul.address(), Backend::Shared, &blocks);
     let instance = Instance::start_embedded(&site).await;
     Scene {
         instance,

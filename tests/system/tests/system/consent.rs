@@ -15,7 +15,7 @@ async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
 }
 
 /// The only effect of the task in this state, once there is one.
-async fn effect(scene: &Scene, name: &str, state: &str) -> Value {
+pub(crate) async fn effect(scene: &Scene, name: &str, state: &str) -> Value {
     let path = format!("/v1/approvals?task={name}");
     eventually(DEADLINE, async || {
         let list = scene.instance.api.get(&path).await;
@@ -36,7 +36,7 @@ async fn decide(scene: &Scene, approval: &Value, word: &str, comment: &str) -> A
     scene.send(&Request::new("POST", &path).json(&body)).await
 }
 
-async fn approve(scene: &Scene, approval: &Value) {
+pub(crate) async fn approve(scene: &Scene, approval: &Value) {
     decide(scene, approval, "approve", "").await.expect(200);
 }
 

@@ -136,8 +136,12 @@ async fn destruction_is_shown_before_the_deletion() {
 
 #[tokio::test]
 async fn nothing_is_destroyed_without_a_yes() {
-    let server = Conversation::with([destroyed(), planned()]).await;
+    let consent = json!({"reason": "rule destroy, 2 to destroy", "effect": "0af1"});
+    let run = json!({"changes_present": true, "plan": "Plan: 2 to destroy.\n", "consent": consent});
+    let planned = ok(json!({"request_id": "1", "run": run}));
+    let server = Conversation::with([destroyed(), planned]).await;
     let said = server.run(delete().input("no\n"), &[GET, PLAN]).await;
+    said.stdout_has(["The destruction would wait for consent: rule destroy, 2 to destroy\n"]);
     assert!(
         said.stdout.ends_with("Cancelled deleting task 'web'\n"),
         "{said}"

@@ -55,6 +55,32 @@ async fn approved_beforehand() {
     );
 }
 
+fn consent(may_approve: bool) -> ScriptedAnswer {
+    let consent = json!({
+        "reason": "rule destroy, 1 to destroy", "effect": "0af1", "may_approve": may_approve,
+    });
+    let plan = "Plan: 0 to add, 0 to change, 1 to destroy.\n";
+    ok(json!({"inspect": {"changes_present": true, "plan": plan, "consent": consent}}))
+}
+
+#[tokio::test]
+async fn yes_approves_the_effect_that_was_shown_if_the_role_may_approve() {
+    const APPROVE: &str = r#"PATCH /v1/tasks/web?run=now {"approve":"0af1","enabled":true}"#;
+    let asks = "The run would wait for consent: rule destroy, 1 to destroy. ";
+    for (may_approve, options, run, text) in [
+        (true, &[][..], APPROVE, "you approve exactly this effect"),
+        (false, &[], RUN, "Your role cannot approve it"),
+        (true, &["-auto-approve"], RUN, "approves no effect"),
+    ] {
+        let server = Conversation::with([consent(may_approve), done()]).await;
+        let arguments = [&["task", "enable"], options, &["web"]].concat();
+        let call = Call::cts(&arguments).input("yes\n");
+        let said = server.run(call, &[INSPECT, run]).await;
+        assert_eq!(said.code, Some(0), "{said}");
+        said.stdout_has([asks, text]);
+    }
+}
+
 #[tokio::test]
 async fn unknown() {
     let server = Conversation::with([unknown_task("web")]).await;

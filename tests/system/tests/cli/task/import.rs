@@ -136,6 +136,7 @@ async fn every_member_that_cts_shows_is_imported() {
     let document: Value = serde_norway::from_str(document).unwrap();
     let schema = document["components"]["schemas"]["Task"]["properties"].as_object();
     let members = json!({
+        "approval": "destroy",
         "buffer_period": {"enabled": true, "max": "20s", "min": "5s"},
         "on_delete": "destroy",
         "outputs": ["address"],
