@@ -1,4 +1,4 @@
-# One task that keeps a pool file in step with the instances of the service "web".
+# One task that keeps a pool of files in step with the instances of the service "web".
 # The address of Consul comes from CONSUL_HTTP_ADDR (default: localhost:8500).
 
 log_level   = "INFO"
@@ -22,8 +22,11 @@ driver "terraform" {
 
 task {
   name        = "web_pool"
-  description = "list the healthy instances of web in a file"
+  description = "list the healthy instances of web in files"
   module      = "./module"
+
+  # A person must approve what destroys something: `cts approvals list`.
+  approval = "destroy"
 
   condition "services" {
     names = ["web"]

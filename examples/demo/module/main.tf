@@ -1,4 +1,4 @@
-# Writes one line per service instance to pool.txt in the task's directory. Needs no provider:
+# Writes a file with one line for each service instance to pool/ in the task's directory. Needs no provider:
 # terraform_data is built into Terraform.
 
 terraform {
@@ -28,25 +28,35 @@ locals {
   }
 
   # What comes from Consul is only ever text here. A control character, a line break above all, could
-  # still forge a line of the file, so each becomes a question mark.
-  lines = [
-    for key in sort(keys(var.services)) : replace(
-      "${local.hosts[key]}:${var.services[key].port}  ${var.services[key].id}  [${join(", ", var.services[key].tags)}]",
-      "/[[:cntrl:]]/", "?",
-    )
-  ]
-  pool = join("", [for line in local.lines : "${line}\n"])
+  # still forge a line of a file, so each becomes a question mark.
+  members = {
+    for key, service in var.services : key => {
+      # A name from Consul becomes no path.
+      file = sha1(key)
+      line = replace(
+        "${local.hosts[key]}:${service.port}  ${service.id}  [${join(", ", service.tags)}]",
+        "/[[:cntrl:]]/", "?",
+      )
+    }
+  }
 }
 
-resource "terraform_data" "pool" {
-  triggers_replace = [local.pool]
+# An object for each instance, so that more instances only create, and fewer instances destroy.
+resource "terraform_data" "member" {
+  for_each         = local.members
+  input            = each.value.file
+  triggers_replace = [each.value]
 
   provisioner "local-exec" {
-    working_dir = path.root
-
     # The text travels in the environment, so nothing in it is ever read by the shell. The rename lets
     # readers see the old file or the new one, never half of it.
-    environment = { POOL = local.pool }
-    command     = "printf '%s' \"$POOL\" > pool.txt.new && mv pool.txt.new pool.txt"
+    environment = { FILE = each.value.file, LINE = each.value.line }
+    command     = "mkdir -p pool && printf '%s\\n' \"$LINE\" > \".$FILE.new\" && mv \".$FILE.new\" \"pool/$FILE\""
+  }
+
+  provisioner "local-exec" {
+    when        = destroy
+    environment = { FILE = self.input }
+    command     = "rm -f \"pool/$FILE\""
   }
 }
