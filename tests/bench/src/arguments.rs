@@ -59,7 +59,8 @@ pub(crate) enum Scenario {
     /// by hand, both medians. Between all of these is a pause of 150 to 250 ms (the same sequence every time),
     /// so that neither Consul's rate limits nor the 100 ms that cts leaves between two requests are measured.
     /// With `--cluster` the change goes through watcher, scheduler, worker and gateway as processes of their
-    /// own, over Postgres. `first_applied_seconds` is from the start of cts.
+    /// own, over Postgres. `first_applied_seconds` is from the start of cts. With `--rules` a run plans, shows its plan and
+    /// applies it.
     ChangeToApply(ChangeToApplyArguments),
     /// Like `change-to-apply`, for a task with a `regexp` that one service matches.
     Regexp(ChangeToApplyArguments),
@@ -133,6 +134,9 @@ pub(crate) enum Scenario {
     /// As `decide`, with one gateway. Each figure is from the start of the command's process to its end, with one
     /// call at a time: first while every task is applied, then, with `queued_` in the name, while every task has a
     /// due run that no worker takes. Medians of the calls, and the longest.
+    ///
+    /// With --waiting this number of tasks waits for consent, and the rest is applied; `cts approvals list` is measured,
+    /// too.
     ///
     /// With --busy: fifty services change each second, played workers take the runs, and ten callers ask for the
     /// overview and for the states of all tasks in turn, each again after a pause. `queued_alone` and `queued_beside`:

@@ -1,5 +1,6 @@
 //! Services and clients that this program plays.
 
+pub(crate) mod askers;
 pub(crate) mod busy;
 pub(crate) mod hands;
 pub(crate) mod held_runs;

@@ -77,6 +77,9 @@ pub(crate) struct ChangeToApplyArguments {
     /// How the services and the API are protected.
     #[arg(long, default_value = "open")]
     pub(crate) access: Access,
+    /// The task is under a rule by which no change here needs consent.
+    #[arg(long)]
+    pub(crate) rules: bool,
 }
 
 #[derive(Debug, Args)]
@@ -160,6 +163,9 @@ pub(crate) struct OverviewArguments {
     /// Milliseconds between an answer and the next question of a caller with --busy.
     #[arg(long, default_value_t = 100)]
     pub(crate) pause: u32,
+    /// So many tasks wait for consent.
+    #[arg(long, default_value_t = 0, conflicts_with = "busy")]
+    pub(crate) waiting: u32,
 }
 
 impl OverviewArguments {

@@ -40,6 +40,7 @@ pub(super) async fn run(
         rounds,
         cluster,
         access,
+        rules,
     } = *options;
     let mut version = Version::FIRST;
     for instance in 0..instances {
@@ -57,6 +58,9 @@ pub(super) async fn run(
         let site = stage.new_site(plan).await?;
         if watched == Watched::Expression {
             site.watch(&format!("regexp = \"^{SERVICE}$\""))?;
+        }
+        if rules {
+            site.configure("approval = \"destroy\"\n")?;
         }
         let (begun, mut runs) = stage.start_cts(&site).await?;
         runs.first_pass(1).await?;
