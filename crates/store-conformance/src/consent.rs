@@ -7,6 +7,7 @@ pub mod consent_walk;
 pub mod flaps;
 pub mod gone_effects;
 pub mod pairs;
+pub mod recorded_plans;
 pub mod rules_of_approval;
 pub mod shown_effects;
 pub mod withdrawn_effects;

@@ -22,8 +22,8 @@ mod upkeep;
 pub mod walk;
 
 pub use consent::{
-    approvals, asked_again, asking, consent_walk, flaps, gone_effects, pairs, rules_of_approval,
-    shown_effects, withdrawn_effects,
+    approvals, asked_again, asking, consent_walk, flaps, gone_effects, pairs, recorded_plans,
+    rules_of_approval, shown_effects, withdrawn_effects,
 };
 pub use declarations::{
     changes, checks, configurations, configured, creation, deletion, destruction, guards, settings,
@@ -40,8 +40,8 @@ pub use scene::{
     stored_input, task, worker, worker_record,
 };
 pub use upkeep::{
-    access_store, archives, bundles, facts, hints, housekeeping, prune, recorded_plans, restored,
-    ticks, traces, transfer,
+    access_store, archives, bundles, facts, hints, housekeeping, prune, restored, ticks, traces,
+    transfer,
 };
 
 /// A database of one test.

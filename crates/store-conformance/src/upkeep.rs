@@ -7,7 +7,6 @@ pub mod facts;
 pub mod hints;
 pub mod housekeeping;
 pub mod prune;
-pub mod recorded_plans;
 pub mod restored;
 pub mod ticks;
 pub mod traces;

@@ -1,6 +1,8 @@
 //! Details of an attempt in their two columns: `summary` has the numbers and times, `findings` the changes and
 //! diagnostics, which lists leave out.
 
+pub(crate) mod plan_summary;
+
 use cts_proto::run::v1::{
     Diagnostic, PhaseTimes, ResourceChange, ResourceCounts, RunDetails, RunOutput,
 };

@@ -32,7 +32,7 @@ mod task;
 
 pub use approval::{
     Approval, ApprovalDecision, ApprovalError, AskedPermit, COMMENT_BYTES, Decided, FileRules,
-    GivenConsent, PermitAnswer, PlanSummary, REJECTED, ShownEffect, ShownPlan, rejection,
+    GivenConsent, PermitAnswer, REJECTED, ShownPlan, rejection,
 };
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use attempt::{ATTEMPTS_RECORDED, AttemptRecord};
@@ -51,6 +51,7 @@ pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
 pub use cts_proto::log::v1::{LogLine, LogStream};
 pub use destruction::{Deletion, stored_kind};
+pub use details::plan_summary::PlanSummary;
 pub use error::{CancelError, InOutage, LeaderError, LeaseError, StoreError, TaskError};
 pub use event::Event;
 pub use model::{
@@ -75,6 +76,6 @@ pub use store::remote_runs::RemoteRunStore;
 pub use store::restored::{AppliedState, Restoration, RestoredStore};
 pub use store::workers::WorkerStore;
 pub use task::{
-    DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, StoredTask,
-    TaskChange, TaskVersion,
+    DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, ShownEffect,
+    StoredTask, TaskChange, TaskVersion,
 };

@@ -8,7 +8,7 @@ use cts_core::{
     Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal, spelled,
 };
 
-use crate::approval::ShownEffect;
+use crate::details::plan_summary::PlanSummary;
 use crate::error::{StoreError, TaskError};
 
 /// Time for which a discarded draft keeps its name in use, so that a waiting caller can read its run.
@@ -115,6 +115,19 @@ pub struct NewTask {
     pub run: RunId,
     /// Kind of the run.
     pub kind: RunKind,
+}
+
+/// An effect that an inspection has shown, and that is approved with a [change](TaskChange) of the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownEffect {
+    /// The run of the inspection.
+    pub inspection: RunId,
+    /// Fingerprint of the effect.
+    pub effect: String,
+    /// Summary of the plan.
+    pub summary: PlanSummary,
+    /// The caller, for display.
+    pub by: String,
 }
 
 /// A change of a task and its conditions; the default has neither.

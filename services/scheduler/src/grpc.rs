@@ -7,6 +7,7 @@ pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;
 pub(crate) mod last_heartbeats;
 pub(crate) mod lease_proofs;
+pub(crate) mod local_consent;
 pub(crate) mod log_service;
 pub(crate) mod overview;
 pub(crate) mod plan_service;

@@ -26,7 +26,6 @@ mod grpc;
 mod identities;
 mod leader;
 mod liveness;
-mod local_consent;
 mod metrics;
 mod mode;
 mod moment;
@@ -45,8 +44,8 @@ mod wire;
 
 pub use approval::needed::{NeededConsent, needed_consent};
 pub use configuration::FileTasks;
+pub use grpc::local_consent::local_consent;
 pub use identities::{Identities, RandomIdentities};
-pub use local_consent::local_consent;
 pub use mode::Mode;
 pub use options::{Audit, Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;

@@ -99,35 +99,16 @@ impl TaskCommands {
         if let Some((run, kind)) = request {
             tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), requested_by, "a run is requested");
         }
-        let Some((run, _)) = request else {
-            return Ok(Done {
-                task,
-                plan: None,
-                held: None,
-                waits: None,
-            });
-        };
-        match self.end_of(run).await? {
-            RunEnd::Succeeded(plan) => Ok(Done {
-                task,
-                plan,
-                held: None,
-                waits: None,
-            }),
-            RunEnd::Held(reason) => Ok(Done {
-                task,
-                plan: None,
-                held: Some(reason),
-                waits: None,
-            }),
-            RunEnd::Waits(run) => Ok(Done {
-                task,
-                plan: None,
-                held: None,
-                waits: Some(run),
-            }),
-            RunEnd::Failed(refusal) => Err(refusal),
+        let mut done = Done::with(task);
+        if let Some((run, _)) = request {
+            match self.end_of(run).await? {
+                RunEnd::Succeeded(plan) => done.plan = plan,
+                RunEnd::Held(reason) => done.held = Some(reason),
+                RunEnd::Waits(run) => done.waits = Some(run),
+                RunEnd::Failed(refusal) => return Err(refusal),
+            }
         }
+        Ok(done)
     }
 }
 
