@@ -19,6 +19,9 @@ pub(crate) const APPROVAL: &str = "approval";
 pub(crate) const NOT_IN_CLOUD: &str =
     "`approval` is not for the driver `terraform-cloud`: the workspace's own approvals are the way";
 
+/// The key of a task for attributes that effects do not have.
+pub(crate) const IGNORE: &str = "approval_ignore";
+
 /// The rules with their names in the files.
 pub(crate) const RULES: [(&str, ApprovalRule); 3] = [
     (ApprovalRule::Never.as_str(), ApprovalRule::Never),
@@ -43,11 +46,17 @@ pub(crate) fn decode_approvals(top: &mut Block<'_>, in_cloud: bool) -> ApprovalD
     approvals
 }
 
-/// Refuses a rule with the driver `terraform-cloud`, if the rule asks for consent.
+/// Refuses a rule with the driver `terraform-cloud`, if the rule asks for consent, and warns of what only rules use.
 pub(crate) fn refuse_in_cloud(rule: ApprovalRule, written: &Written, sink: &Sink) {
     if let Some(place) = written.place(APPROVAL)
         && rule != ApprovalRule::Never
     {
         sink.error(place, NOT_IN_CLOUD);
+    }
+    if let Some(place) = written.place(IGNORE) {
+        let message = format!(
+            "`{IGNORE}` has no effect with the driver `terraform-cloud`, which has no rules"
+        );
+        sink.warning(place, message);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use cts_core::{FileDefinition, FileSettings, IgnoredAttribute, MaxShrink, PlanMode, TaskSpec};
 
-use crate::blocks::approvals::{APPROVAL, RULES};
+use crate::blocks::approvals::{APPROVAL, IGNORE, RULES};
 use crate::blocks::driver::STEP_TIMEOUTS;
 use crate::decode::block::Block;
 use crate::decode::coerce;
@@ -63,7 +63,7 @@ impl Keyed for FileKeys {
         );
         keys.optional_choice(APPROVAL, &mut settings.approval, &RULES);
         let ignored = &mut settings.approval_ignore;
-        keys.list("approval_ignore", ignored, str::parse::<IgnoredAttribute>);
+        keys.list(IGNORE, ignored, str::parse::<IgnoredAttribute>);
         keys.key(
             "plan",
             &mut self.definition.plan,

@@ -54,4 +54,13 @@ fn a_server_of_hcp_terraform_has_its_own_approvals() {
     }
     assert_eq!(config(&asks("never")).tasks.len(), 1);
     assert_eq!(config(&task_asks("never")).tasks.len(), 1);
+    let ignoring = task_with("approval_ignore = [\"t.n.a\"]");
+    let warnings = Sandbox::new().warnings(&format!("{CLOUD}{ignoring}"));
+    let [warning] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    assert!(
+        warning.contains("`approval_ignore` has no effect"),
+        "{warning}"
+    );
 }
