@@ -158,10 +158,14 @@ impl Leaves<'_> {
         if is_unknown {
             shapes[AFTER] = None;
         }
-        let leaves = [BEFORE, AFTER].map(|side| {
+        let [before, after] = [BEFORE, AFTER].map(|side| {
             let is_leaf = shapes[side].as_ref().is_some_and(Shape::is_leaf);
             at[side].filter(|_value| is_leaf)
         });
+        // A list or a map seems to be empty if all its members are unknown.
+        let has_unknown = (shapes[UNKNOWN].as_ref()).is_some_and(|marks| !marks.is_leaf());
+        let after = after.filter(|value| !(has_unknown && value.get().starts_with(['{', '['])));
+        let leaves = [before, after];
         self.add(path, ignored, leaves, is_unknown, false)?;
         let mut length = 0;
         let mut keys = BTreeSet::new();

@@ -191,3 +191,13 @@ fn only_a_plan_that_changes_something_has_an_effect() {
     assert_eq!(outputs(1).len(), 32);
     assert_eq!(outputs(1), outputs(2), "values of outputs are not a part");
 }
+
+#[test]
+fn a_map_whose_members_are_all_unknown_is_not_empty() {
+    let mut change = created(&json!({ "input": {}, "empty": {} }));
+    change["change"]["after_unknown"] = json!({ "input": { "of": true }, "empty": {} });
+    let plan = of_changes(&[change]);
+    let paths = plan.changes[0].attributes.iter();
+    let paths: Vec<_> = paths.map(|attribute| attribute.path.as_str()).collect();
+    assert_eq!(paths, ["empty", "input[\"of\"]"]);
+}
