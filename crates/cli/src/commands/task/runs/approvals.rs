@@ -153,7 +153,9 @@ async fn approve_set(
         }
         session.ui.note("It is now:");
         let text = listed(&present, str::to_owned, TableWidth::Whole);
-        session.ui.note(text.trim_end());
+        for line in text.trim_end().lines() {
+            session.ui.note(line);
+        }
         failed
     })?;
     match query.output {
