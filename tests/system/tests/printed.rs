@@ -4,6 +4,7 @@
 mod backup;
 mod blocks;
 mod cluster;
+mod consent;
 mod first_day;
 mod jobs;
 mod several_machines;

@@ -120,7 +120,8 @@ async fn a_requested_run_is_in_the_trace_of_its_request() {
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 200);
+    let (status, answer) = (answer.status(), answer.text().await.unwrap());
+    assert_eq!(status, 200, "{answer}");
     let expected = [
         ("cts-scheduler", "run"),
         ("cts-scheduler", "lease"),

@@ -93,6 +93,12 @@ pub(super) const RUN: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "docs/cli.md",
+        "What a plan would need",
+        "printed/consent.rs",
+        "a_plan_is_tested_as_printed",
+    ),
+    (
+        "docs/cli.md",
         "`cts doctor`",
         "printed/jobs.rs",
         "looks_at_a_running_cts_go_as_printed",

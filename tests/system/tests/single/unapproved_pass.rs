@@ -47,7 +47,12 @@ async fn approvals(site: &Site, words: &[&str]) -> Exit {
 /// The list of what waits.
 async fn listed(site: &Site) -> Value {
     let exit = approvals(site, &["list", "-o=json"]).await;
-    let list = exit.assert_code(0).output.find('{').unwrap();
+    // The log has what earlier commands wrote, too.
+    let list = exit
+        .assert_code(0)
+        .output
+        .rfind("\n{\n")
+        .map_or(0, |end| end + 1);
     serde_json::from_str(&exit.output[list..]).unwrap()
 }
 

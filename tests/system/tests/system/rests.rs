@@ -29,7 +29,7 @@ async fn approve(scene: &Scene, tasks: &BTreeSet<String>) {
         met(names == *tasks, format!("{names:?}")).map(|()| set)
     })
     .await;
-    let body = json!({"tasks": [], "set": set});
+    let body = json!({"tasks": ["*"], "set": set});
     let path = "/v1/approvals/approve";
     let api = &scene.instance.api;
     let (status, answer) = api.send(Method::POST, path, Some(body)).await;

@@ -123,7 +123,8 @@ async fn a_set_that_has_changed_is_shown() {
     let said = server.run(call(), &[path]).await;
     assert_eq!(said.code, Some(11), "{said}");
     said.stderr_has(["nothing is approved", "Set: 77c3"]);
-    said.stderr_has(["Came: edge-lb\nWent: edge-a, edge-b\nIt is now:"]);
+    said.stderr_has(["    Came: edge-lb\n    Went: edge-a, edge-b\n    It is now:\n    TASK "]);
+    said.stderr_has(["\n    edge-lb  0197"]);
 }
 
 #[tokio::test]

@@ -110,7 +110,7 @@ async fn waiting_runs_and_consents_outlast_workers_schedulers_and_the_database()
     })
     .await;
     assert_begun(&cluster, plans + TASKS / 2);
-    approve_all(&api, &[], &set, TASKS / 2).await;
+    approve_all(&api, &["*"], &set, TASKS / 2).await;
     for name in &all {
         let events = api.wait_for_events(name, 1).await;
         assert_eq!(events.len(), 1, "{name}: {events:?}");
