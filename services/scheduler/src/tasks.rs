@@ -222,7 +222,7 @@ impl TaskCommands {
         let Some(wanted) = spec.api_approval else {
             return Ok(before);
         };
-        let files = self.store.file_rules().await?.of(spec);
+        let files = self.store.file_rules(Some(spec.name())).await?.of(spec);
         let accepted = files.accept(wanted);
         accepted.map_err(|laxer| TaskRefusal::NotAllowed(laxer.to_string()))
     }

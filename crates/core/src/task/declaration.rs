@@ -84,11 +84,13 @@ impl TaskSpec {
     }
 
     /// Returns this task, as changed over the API, with the facts found when its unchanged declaration was read
-    /// again.
+    /// again, and with the settings that only files have: an earlier version of the program stores the task without those
+    /// that it does not know.
     #[must_use]
     pub fn refreshed_by(&self, read: &Self) -> Self {
         let mut refreshed = self.clone();
         refreshed.requirement.clone_from(&read.requirement);
+        refreshed.file_settings.clone_from(&read.file_settings);
         if self.definition.module_source == read.definition.module_source {
             refreshed.definition.module_digest = read.definition.module_digest;
             refreshed
@@ -112,6 +114,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::task::approval_rule::ApprovalRule;
     use crate::task::buffer::BufferPeriod;
     use crate::task::deletion::OnDelete;
     use crate::task::file_settings::{FileDefinition, FileSettings};
@@ -246,6 +249,20 @@ mod tests {
         expected.definition.description = "by the API".to_owned();
         assert_eq!(changed.refreshed_by(&read_again()), expected);
         assert_eq!(spec().refreshed_by(&read_again()), read_again());
+    }
+
+    #[test]
+    fn refresh_brings_settings_of_files_back() {
+        let mut read = spec();
+        read.file_settings.approval = Some(ApprovalRule::Destroy);
+        read.file_settings.approval_ignore = vec!["a.b.c".parse().unwrap()];
+        let mut changed = spec();
+        changed.enabled = false;
+        changed.api_approval = Some(ApprovalRule::Always);
+        let refreshed = changed.refreshed_by(&read);
+        assert_eq!(refreshed.file_settings, read.file_settings);
+        assert_eq!(refreshed.api_approval, changed.api_approval);
+        assert_eq!(changed.withdrawal(&refreshed), None);
     }
 
     #[test]

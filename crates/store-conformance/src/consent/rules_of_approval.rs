@@ -2,14 +2,14 @@
 
 use cts_core::runs::EnqueueDecision::Enqueue;
 use cts_core::runs::RunKind;
-use cts_core::{ApprovalRule, Creation, Permit, TaskPhase};
-use cts_store::{Claim, TaskChange};
+use cts_core::{ApprovalRule, Creation, Permit, TaskPhase, TaskSpec};
+use cts_store::{Claim, FileRules, TaskChange};
 
 use super::asking::{
     FREE, approve, asks, begin, created, decide, defaults, harmless, permit, ruled, waiting,
 };
 use crate::Fixture;
-use crate::scene::{Scene, claim, seconds, spec};
+use crate::scene::{Scene, claim, seconds, spec, task};
 
 pub async fn an_effect_that_needs_no_consent_is_applied<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a"), spec("b")]).await;
@@ -65,7 +65,11 @@ pub async fn the_default_in_force_is_the_rule_of_tasks_without_their_own<F: Fixt
 pub async fn the_rule_of_a_deleted_task_counts_for_its_successor<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
     assert!(scene.delete("a").await);
-    let rules = scene.store().file_rules().await.expect("rules can be read");
+    for (asked, known) in [(None, 1), (Some("a"), 1), (Some("b"), 0)] {
+        let rules = file_rules(&scene, asked).await;
+        assert_eq!(rules.deleted.len(), known, "{asked:?}");
+    }
+    let rules = file_rules(&scene, Some("a")).await;
     assert_eq!(rules.of(&spec("a")).rule, ApprovalRule::Destroy);
     scene.created("a").await;
     let lease = begin(&scene, "a", "one").await;
@@ -106,20 +110,64 @@ pub async fn a_rule_that_is_relaxed_asks_no_longer<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
 }
 
+/// Declares the task over the API with this rule.
+async fn declare<F: Fixture>(scene: &Scene<F>, mut task: TaskSpec, rule: Option<ApprovalRule>) {
+    task.api_approval = rule;
+    let change = TaskChange {
+        spec: Some(task),
+        ..TaskChange::default()
+    };
+    let changed = scene.change("a", change).await;
+    changed.expect("the task exists");
+}
+
+async fn file_rules<F: Fixture>(scene: &Scene<F>, name: Option<&str>) -> FileRules {
+    let name = name.map(task);
+    let rules = scene.store().file_rules(name.as_ref()).await;
+    rules.expect("rules can be read")
+}
+
+/// A scene whose task `a` has a rule of its file, and a stricter one of the API.
+pub async fn ruled_by_both<F: Fixture>() -> Scene<F> {
+    let scene = Scene::<F>::configured(&[ruled("a")]).await;
+    declare(&scene, ruled("a"), Some(ApprovalRule::Always)).await;
+    scene
+}
+
+/// The statement by which programs before consent change the task of [`ruled_by_both`]: without what they do not know.
+pub const EARLIER_CHANGE: &str = r#"UPDATE tasks SET enabled = FALSE, spec = replace(replace(replace(
+    spec, ',"approval":"destroy"', ''), ',"api_approval":"always"', ''), '"enabled":true,"buffer_setting"',
+    '"enabled":false,"buffer_setting"')"#;
+
+/// The statement by which programs before consent note that the API deletes a configured task.
+pub const EARLIER_DELETION: &str = "INSERT INTO deleted_tasks (name, configured, deleted_at)
+    SELECT name, configured, 0 FROM tasks";
+
+/// Asserts that both rules are in force after [`EARLIER_CHANGE`], and end with the declarations of this version.
+pub async fn keeps_its_rules<F: Fixture>(scene: &Scene<F>) {
+    let mut changed = ruled("a");
+    changed.enabled = false;
+    changed.api_approval = Some(ApprovalRule::Always);
+    assert_eq!(scene.there("a").await.spec, changed);
+    scene.enable("a", true).await;
+    let lease = begin(scene, "a", "one").await;
+    assert!(lease.asks_permission);
+    scene.interrupted(&lease).await;
+    declare(scene, ruled("a"), None).await;
+    assert_eq!(scene.there("a").await.spec, ruled("a"));
+    scene.configure(&[spec("a")]).await;
+    assert_eq!(scene.there("a").await.spec, spec("a"));
+}
+
+/// Asserts that the rule of the file is known after [`EARLIER_DELETION`].
+pub async fn keeps_its_deleted_rule<F: Fixture>(scene: &Scene<F>) {
+    let rules = file_rules(scene, Some("a")).await;
+    assert_eq!(rules.of(&spec("a")).rule, ApprovalRule::Destroy);
+}
+
 pub async fn the_api_makes_a_rule_stricter_until_a_declaration_of_the_api<F: Fixture>() {
     let scene = Scene::<F>::configured(&[spec("a")]).await;
-    let stricter = |rule| {
-        let mut stricter = spec("a");
-        stricter.api_approval = rule;
-        TaskChange {
-            spec: Some(stricter),
-            ..TaskChange::default()
-        }
-    };
-    scene
-        .change("a", stricter(Some(ApprovalRule::Always)))
-        .await
-        .expect("the task exists");
+    declare(&scene, spec("a"), Some(ApprovalRule::Always)).await;
     let earlier = Claim {
         asks_permission: false,
         ..claim()
@@ -141,14 +189,11 @@ pub async fn the_api_makes_a_rule_stricter_until_a_declaration_of_the_api<F: Fix
         Some(ApprovalRule::Always)
     );
     assert_eq!(scene.acquire().await, None);
-    scene
-        .change("a", stricter(None))
-        .await
-        .expect("the task exists");
+    declare(&scene, spec("a"), None).await;
     let again = scene.lease().await;
     assert_eq!(again.run, lease.run);
     assert!(!again.asks_permission);
-    let rules = scene.store().file_rules().await.expect("rules can be read");
+    let rules = file_rules(&scene, None).await;
     assert_eq!(
         (rules.defaults.rule, rules.deleted.len()),
         (ApprovalRule::Never, 0)

@@ -13,8 +13,8 @@ use crate::{approval_decisions, approvals, effects, shown_effects};
 
 #[async_trait]
 impl<D: Database> ApprovalStore for SqlStore<D> {
-    async fn file_rules(&self) -> Result<FileRules, StoreError> {
-        read!(self, c => approval_decisions::file_rules(c))
+    async fn file_rules(&self, task: Option<&TaskName>) -> Result<FileRules, StoreError> {
+        read!(self, c => approval_decisions::file_rules(c, task))
     }
 
     async fn permit_apply(

@@ -13,8 +13,8 @@ use crate::error::{LeaderError, LeaseError, StoreError};
 /// [`Store`](crate::Store).
 #[async_trait]
 pub trait ApprovalStore {
-    /// The rules of the files that are in force.
-    async fn file_rules(&self) -> Result<FileRules, StoreError>;
+    /// The rules of the files that are in force for a task, or for all tasks.
+    async fn file_rules(&self, task: Option<&TaskName>) -> Result<FileRules, StoreError>;
 
     /// Decides whether a worker may apply its plan, under a lease of `holder` that counts for
     /// [`Store::complete`](crate::Store::complete), and stores the plan like

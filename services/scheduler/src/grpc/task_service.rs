@@ -49,7 +49,7 @@ impl TaskService for TaskEndpoint {
         _request: Request<proto::ListTasksRequest>,
     ) -> Result<Response<Self::ListTasksStream>, Status> {
         let tasks = self.store.tasks().await.or_status()?;
-        let rules = self.store.file_rules().await.or_status()?;
+        let rules = self.store.file_rules(None).await.or_status()?;
         let tasks = tasks.iter().map(|task| task_to_wire(task, &rules));
         let parts = chunks(tasks.collect::<Vec<_>>(), prost::Message::encoded_len)
             .map(|tasks| Ok(proto::ListTasksResponse { tasks }));
@@ -321,7 +321,8 @@ impl TaskService for TaskEndpoint {
 impl TaskEndpoint {
     /// The task with the rule in force.
     async fn shown(&self, task: &StoredTask) -> Result<proto::Task, Status> {
-        let rules = self.store.file_rules().await.or_status()?;
+        let rules = self.store.file_rules(Some(task.spec.name()));
+        let rules = rules.await.or_status()?;
         Ok(task_to_wire(task, &rules))
     }
 

@@ -210,7 +210,7 @@ faulty! {
 
 faulty! {
     ApprovalStore:
-    fn file_rules(&self) -> Result<FileRules, StoreError>;
+    fn file_rules(&self, task: Option<&TaskName>) -> Result<FileRules, StoreError>;
     fn permit_apply(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, asked: AskedPermit<'_>) -> Result<PermitAnswer, LeaseError>;
     fn given_consent(&self, run: RunId) -> Result<Option<GivenConsent>, StoreError>;
     fn shown_plan(&self, run: RunId) -> Result<Option<ShownPlan>, StoreError>;

@@ -196,12 +196,23 @@ async fn lock(c: &mut dyn Connection, tasks: &[&str]) -> Result<(), StoreError> 
     locked.bind(tasks).on_postgres(c).await
 }
 
-/// The rules of the files that are in force.
-pub async fn file_rules(c: &mut dyn Connection) -> Result<FileRules, StoreError> {
-    let deleted = sql(
-        READ,
-        "-- file_rules\nSELECT name, approval FROM deleted_tasks WHERE approval IS NOT NULL",
-    );
+/// The rules of the files that are in force for a task, or for all tasks.
+pub async fn file_rules(
+    c: &mut dyn Connection,
+    task: Option<&TaskName>,
+) -> Result<FileRules, StoreError> {
+    let deleted = match task {
+        Some(task) => sql(
+            READ,
+            "-- file_rules: of one task; index deleted_tasks_pkey
+            SELECT name, approval FROM deleted_tasks WHERE approval IS NOT NULL AND name = $1",
+        )
+        .bind(task),
+        None => sql(
+            READ,
+            "-- file_rules\nSELECT name, approval FROM deleted_tasks WHERE approval IS NOT NULL",
+        ),
+    };
     let deleted = deleted.all(c, deleted_rule).await?;
     Ok(FileRules {
         defaults: defaults(c).await?,

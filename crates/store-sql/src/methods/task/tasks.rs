@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{Connection, Statement, sql, text_if_any};
 
 /// Columns of a task that are derived from its declaration, with their types.
-const DECLARED: [(&str, &str); 9] = [
+const DECLARED: [(&str, &str); 11] = [
     ("enabled", "BOOLEAN"),
     ("skip_unchanged", "BOOLEAN"),
     ("retry_failed", "BOOLEAN"),
@@ -19,6 +19,8 @@ const DECLARED: [(&str, &str); 9] = [
     ("requires_version", "TEXT"),
     ("requires_bundle", "BOOLEAN"),
     ("concurrency_group", "TEXT"),
+    ("approval", "TEXT"),
+    ("api_approval", "TEXT"),
     ("spec", "TEXT"),
     ("event_config", "TEXT"),
 ];
@@ -40,6 +42,8 @@ fn row(
         "requires_version": task.requirement.version,
         "requires_bundle": task.requirement.bundle,
         "concurrency_group": task.file_settings.concurrency_group,
+        "approval": task.file_settings.approval,
+        "api_approval": task.api_approval,
         "spec": encoded("encode a task", task)?,
         "event_config": encoded("encode a task", &EventConfig::of(task))?,
     }))
