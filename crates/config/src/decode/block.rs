@@ -270,6 +270,10 @@ impl<'a> Block<'a> {
         let mut texts = BTreeMap::new();
         let entries = map.parts.iter().flat_map(|part| &part.entries);
         for entry in entries.filter(|entry| !entry.is_unset()) {
+            if entry.name().contains('\0') {
+                let message = format!("a key of `{}` has the character U+0000", map.name);
+                self.sink.error(&entry.key_place(), message);
+            }
             if let Some(text) = map.convert(entry, entry.name(), coerce::text) {
                 texts.insert(entry.name().to_owned(), text);
             }

@@ -54,6 +54,11 @@ pub(crate) fn quoted(text: &str) -> String {
 
 pub(crate) fn text(value: &Value) -> Result<String, Mismatch> {
     match &value.kind {
+        // Neither Terraform nor Postgres takes such a text.
+        ValueKind::String(text) if text.contains('\0') => {
+            let found = "text with the character U+0000";
+            Err(Mismatch::new("text", found, value))
+        }
         ValueKind::String(text) => Ok(text.clone()),
         ValueKind::Number(Number::Integer(number)) => Ok(number.to_string()),
         ValueKind::Number(Number::Float(number)) => Ok(number.to_string()),
@@ -203,7 +208,7 @@ mod tests {
         for (written, expected) in cases {
             assert_eq!(text(&value(written)).unwrap(), expected, "{written}");
         }
-        for bad in ["[]", "[\"a\"]", "{}"] {
+        for bad in ["[]", "[\"a\"]", "{}", "\"a\\u0000\""] {
             assert!(text(&value(bad)).is_err(), "{bad}");
         }
     }

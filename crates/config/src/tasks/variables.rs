@@ -178,6 +178,9 @@ fn evaluate_expression(mut expression: edit::Expression, length: usize) -> Resul
     if is_deeper(&value, DEPTH) {
         return Err(format!("its value is nested more than {DEPTH} levels deep"));
     }
+    if has_nul(&value) {
+        return Err("its value has the character U+0000".to_owned());
+    }
     Ok(value)
 }
 
@@ -187,6 +190,19 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
         Value::Array(values) => values.iter().any(deeper),
         Value::Object(members) => members.values().any(deeper),
         _ => false,
+    }
+}
+
+/// Whether there is the character U+0000 in a text or a name, which neither Terraform nor Postgres takes.
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(values) => values.iter().any(has_nul),
+        Value::Object(members) => {
+            let mut members = members.iter();
+            members.any(|(name, value)| name.contains('\0') || has_nul(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

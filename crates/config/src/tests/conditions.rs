@@ -52,6 +52,8 @@ fn conditions_are_checked() {
         condition "services" { regexp = "a(" } #~ no regular expression: missing closing `)`: `(`
         condition "services" { regexp = "\\p{Klingon}" } #~ unicode property not found
         condition "services" { names = {} } #~ must be a list of strings
+        condition "services" { names = ["a"] filter = "a == b\u0000" } #~ filter` must be text, not text with the character U+0000
+        condition "services" { names = ["a"] cts_user_defined_meta { "a\u0000" = "b" } } #~ cts_user_defined_meta` has the character U+0000
         condition "services" { names = ["a"] recurse = true } #~ unknown key `recurse`
         condition "services" { names = ["a"] node_meta { } } #~ unknown key `node_meta`
         condition "catalog-services" { } #~ 'regexp' field must be set

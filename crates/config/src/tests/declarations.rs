@@ -363,6 +363,10 @@ fn refuses_invalid_drafts_with_the_reason() {
             "variable `v` is no HCL expression",
         ),
         (
+            with(|it| it.variables = BTreeMap::from([("v".into(), r#""\u0000""#.into())])),
+            "variable `v` is no HCL expression: its value has the character U+0000",
+        ),
+        (
             with(|it| it.terraform_version = "1.2.3".into()),
             "unsupported configuration 'terraform_version' for task \"a\"",
         ),

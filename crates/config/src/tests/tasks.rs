@@ -74,6 +74,10 @@ fn tasks_are_checked() {
         approval_ignore = ["aws_x.y"] #~ approval_ignore` is not an attribute of a resource, as in
         approval_ignore = ["a.b.c", "data.a.b.c"] #~ is of a data source, which is not part of an effect
         approval_ignore = ["*"] #~ is not an attribute of a resource
+        approval_ignore = ["a.b.c\u0000"] #~ approval_ignore` must be text, not text with the character U+0000
+        description = "a\u0000" #~ `task.description` must be text, not text with the character U+0000
+        variables { a = "\u0000" } #~ variable `a` must be text, not text with the character U+0000
+        variables { a = "[{\"b\" = \"\\u0000\"}]" } #~ variable `a` is no HCL expression: its value has the character U+0000
         approval_expires = "24h" #~ unknown key `approval_expires` in `task`
         plan = "kept" #~ must be "direct" or "saved", not "kept"
         on_delete = "" #~ on_delete` must be "retain" or "destroy"

@@ -80,6 +80,9 @@ fn faults_in_variable_files_are_found_where_they_are() {
         b = [ #~ it divides by zero
           5 % 0]
 
+        a = 1
+        b = ["\u0000"] #~ variable `b` has no constant value: its value has the character U+0000
+
         block { } #~ blocks are not allowed
         "a" = 1 #~
     "#;
