@@ -84,8 +84,8 @@ impl TaskSpec {
     }
 
     /// Returns this task, as changed over the API, with the facts found when its unchanged declaration was read
-    /// again, and with the settings that only files have: an earlier version of the program stores the task without those
-    /// that it does not know.
+    /// again, and with the settings that only files have: an earlier version of the program stores a task without the
+    /// settings that are unknown to it.
     #[must_use]
     pub fn refreshed_by(&self, read: &Self) -> Self {
         let mut refreshed = self.clone();

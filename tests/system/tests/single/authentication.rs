@@ -2,6 +2,7 @@
 
 mod limited;
 mod local_decisions;
+mod plan_values;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,7 @@
 //! Effects that wait for the consent of a person (docs/runs.md#consent).
 
 use cts_testkit::{assert_contains, eventually};
-use cts_tests::{DEADLINE, executable, task};
+use cts_tests::{DEADLINE, Shape, executable, task};
 use serde_json::{Value, json};
 
 use crate::api::program::{CommandOutput, call};
@@ -12,6 +12,15 @@ const ALWAYS: &str = "approval = \"always\"";
 
 async fn cts(scene: &Scene, arguments: &[&str]) -> CommandOutput {
     call(scene, &executable("cts"), arguments).await
+}
+
+/// Calls `cts approvals` on the database of the system.
+async fn locally(scene: &Scene, words: &[&str]) -> CommandOutput {
+    let mut all = [&["approvals"], words, &["-config-file=cts.hcl"]].concat();
+    if Shape::of_this_run() == Shape::Cluster {
+        all.push("-config-file=database.hcl");
+    }
+    cts(scene, &all).await
 }
 
 /// The only effect of the task in this state, once there is one.
@@ -111,6 +120,37 @@ async fn a_rejected_effect_is_not_asked_for_again_until_it_is_reopened() {
         .well(&["asks"]);
     let asked = effect(&scene, "asks", "waiting").await;
     approve(&scene, &asked).await;
+    scene.site.wait_for_ids("asks", &["web-1", "web-2"]).await;
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn decisions_in_the_database_itself_reach_the_running_system() {
+    let scene = Scene::with(&task("asks", MODULE, &["web"], ALWAYS)).await;
+    let asked = effect(&scene, "asks", "waiting").await;
+    let (run, fingerprint) = (text(&asked, "run_id"), text(&asked, "effect"));
+    let reject = ["reject", run, "-effect", fingerprint, "-comment=not now"];
+    locally(&scene, &reject).await.well(&["is rejected"]);
+    let events = scene.instance.api.wait_for_events("asks", 1).await;
+    let error = text(&events[0]["error"], "message");
+    assert_contains(error, ["rejected by", "not now"]);
+    locally(&scene, &["reopen", "asks"])
+        .await
+        .well(&["runs and asks again"]);
+    let asked = effect(&scene, "asks", "waiting").await;
+    let (run, fingerprint) = (text(&asked, "run_id"), text(&asked, "effect"));
+    let approve = ["approve", run, "-effect", fingerprint];
+    locally(&scene, &approve).await.well(&["is approved until"]);
+    scene.site.wait_for_ids("asks", &["web-1"]).await;
+
+    // A set, for a task that has applied.
+    scene.register("web", "web-2").await;
+    effect(&scene, "asks", "waiting").await;
+    let set = scene.instance.api.get("/v1/approvals").await;
+    let approve = ["approve", "a*", "-set", text(&set, "set")];
+    locally(&scene, &approve)
+        .await
+        .well(&["Approved: 1 (asks)"]);
     scene.site.wait_for_ids("asks", &["web-1", "web-2"]).await;
     scene.instance.stop().await;
 }
