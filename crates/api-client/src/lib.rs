@@ -28,7 +28,7 @@ pub use error::{CallError, ErrorForm, ErrorResponse, SetupError};
 pub use model::{
     Approval, Approvals, AuditRecord, Brake, BufferPeriod, ClusterConfiguration, CreatedTask,
     CurrentState, Event, EventError, Explanation, Hold, InspectedTask, Inspection, KnownState,
-    NeededConsent, Overview, Replaced, Run, RunPage, Sent, StateDecision, Task, TaskPlan,
+    NeededConsent, Overview, Replaced, Run, RunPage, Sent, StateDecision, Task, TaskPage, TaskPlan,
     TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};

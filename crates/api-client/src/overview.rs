@@ -10,7 +10,7 @@ use crate::client::{ApiClient, usable};
 use crate::error::CallError;
 use crate::model::{
     Brake, BrakeReleaseAnswer, ClusterConfiguration, CurrentState, CurrentStatesAnswer,
-    DeletionAnswer, Explanation, ExplanationAnswer, Overview,
+    DeletionAnswer, Explanation, ExplanationAnswer, Overview, TaskPage,
 };
 
 impl ApiClient {
@@ -33,6 +33,18 @@ impl ApiClient {
         let answer: CurrentStatesAnswer = self.get(url).await?;
         let tasks = answer.tasks.into_iter();
         Ok(tasks.map(|task| (task.name, task.state)).collect())
+    }
+
+    /// A page of the states of tasks, filtered and sorted by the server as the parameters say
+    /// (docs/rest.md#pages-and-grid).
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Servers of earlier versions answer with all states, which are no page.
+    pub async fn task_page(&self, parameters: &[(&str, String)]) -> Result<TaskPage, CallError> {
+        let mut url = self.address.endpoint(&["overview", "tasks"]);
+        url.query_pairs_mut().extend_pairs(parameters);
+        self.get(url).await
     }
 
     /// Why a task ran, or why it does not.

@@ -26,7 +26,8 @@ const VARIABLE: &str = "CTS_COMPLETE";
 const PROGRAM: &str = "cts";
 
 /// Commands below `task` with an argument that names tasks: command, argument, and the tasks that fit.
-const TASK_ARGUMENTS: [(&str, &str, TaskState); 10] = [
+const TASK_ARGUMENTS: [(&str, &str, TaskState); 11] = [
+    ("list", "search", TaskState::Any),
     ("delete", "names", TaskState::Any),
     ("enable", "names", TaskState::Disabled),
     ("disable", "names", TaskState::Enabled),

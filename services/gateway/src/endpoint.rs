@@ -102,7 +102,7 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             calls::GET_CONFIGURATION,
         ),
         Route::Queue => (EveryReplica, "/v1/queue", All, calls::GET_QUEUE),
-        Route::Overview => (EveryReplica, "/v1/overview", All, calls::GET_OVERVIEW),
+        Route::Overview => (EveryReplica, "/v1/overview", ByHandler, calls::GET_OVERVIEW),
         Route::CurrentStates => (
             EveryReplica,
             "/v1/overview/tasks",

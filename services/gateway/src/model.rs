@@ -20,8 +20,7 @@ pub(crate) use change::{
 pub(crate) use cluster::ClusterAnswer;
 pub(crate) use error::{CodedError, ErrorAnswer};
 pub(crate) use own::{
-    CurrentStateAnswer, ExplanationAnswer, IdFirst, IdLast, PlanAnswer, ReleasedAnswer,
-    ReleasedBrakeAnswer, RunAnswer,
+    ExplanationAnswer, IdFirst, IdLast, PlanAnswer, ReleasedAnswer, ReleasedBrakeAnswer, RunAnswer,
 };
 pub(crate) use status::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
 pub(crate) use task::{TaskAnswer, TaskObject, TasksAnswer};

@@ -107,6 +107,28 @@ impl Site {
         })
     }
 
+    /// Returns the site with names of tasks that are as long as those of people; before cts starts. The tasks share their
+    /// module.
+    pub(crate) fn with_long_names(self) -> Result<Self> {
+        let tasks = long_names(self.tasks.len());
+        let rename = || {
+            let path = self.directory.join(CONFIGURATION);
+            let before = fs::read_to_string(&path)?;
+            let mut names = tasks.iter();
+            let mut text = String::new();
+            for line in before.lines() {
+                let is_name = line.starts_with("  name   = \"task-");
+                match is_name.then(|| names.next()).flatten() {
+                    Some(name) => text.extend(["  name   = \"", name, "\"\n"]),
+                    None => text.extend([line, "\n"]),
+                }
+            }
+            fs::write(path, text)
+        };
+        rename().context("cannot change the names of the tasks")?;
+        Ok(Self { tasks, ..self })
+    }
+
     /// Returns the site with this protection.
     pub(crate) fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
@@ -183,6 +205,27 @@ impl Site {
     }
 }
 
+/// So many names of 12 to 60 characters, with a kind, a random part and a number. They are the same each time.
+fn long_names(count: usize) -> Vec<String> {
+    const KINDS: [&str; 4] = ["dns", "edge", "fw", "lb"];
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-";
+    let mut seed: u32 = 57;
+    let mut below = |limit: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % limit
+    };
+    let names = (1..=count).map(|number| {
+        let number = format!("-{number:05}");
+        let length = 12 + below(49);
+        let mut name = format!("{}-", KINDS[below(KINDS.len())]);
+        while name.len() + number.len() < length {
+            name.push(char::from(LETTERS[below(LETTERS.len())]));
+        }
+        name + &number
+    });
+    names.collect()
+}
+
 fn head(settings: &Settings<'_>) -> String {
     let Settings {
         consul,
@@ -230,4 +273,21 @@ task {{
 fn write_module(directory: &Path) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
     fs::write(directory.join("main.tf"), MODULE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn long_names_differ_and_are_the_same_each_time() {
+        let names = long_names(10_000);
+        assert_eq!(names, long_names(10_000));
+        assert!(names.iter().all(|name| (12..=60).contains(&name.len())));
+        let lengths: BTreeSet<usize> = names.iter().map(String::len).collect();
+        assert_eq!(lengths.len(), 49);
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
 }

@@ -34,6 +34,9 @@ pub type Brake = Sent<cts_proto::cluster::v1::Brake>;
 /// The state of a task at one moment (docs/rest.md#overview).
 pub type CurrentState = Sent<cts_proto::task::v1::CurrentState>;
 
+/// A page of the states of tasks (docs/rest.md#pages-and-grid).
+pub type TaskPage = Sent<cts_proto::task::v1::ListTaskPageResponse>;
+
 /// Why a task ran, or why it does not.
 pub type Explanation = Sent<cts_proto::task::v1::Explanation>;
 

@@ -107,6 +107,12 @@ pub(crate) struct ListTasks {
     /// Sort by this column, and tasks with the same value by name.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<TaskColumn>,
+    /// Show a page of names and states, of the tasks whose name contains this text, in either case of its letters.
+    #[arg(long, value_name = "TEXT", conflicts_with = "filter")]
+    pub(crate) search: Option<String>,
+    /// Show this page of names and states, of 200 tasks. The server sorts pages, by name, state or since.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "filter", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) page: Option<u32>,
 }
 
 /// A column that tasks are sorted by.
@@ -116,6 +122,8 @@ pub(crate) enum TaskColumn {
     Name,
     /// Its state.
     State,
+    /// Begin of its state, the newest first.
+    Since,
     /// Its status.
     Status,
     /// Whether it is enabled.

@@ -3,7 +3,7 @@
 
 use cts_proto::cluster::v1::Brake;
 use cts_proto::run::v1::{PlanData, Run};
-use cts_proto::task::v1::{CurrentState, Explanation, Hold, NamedState};
+use cts_proto::task::v1::{Explanation, Hold};
 use serde::Serialize;
 
 use crate::request_id::RequestId;
@@ -70,27 +70,4 @@ pub(crate) struct ReleasedBrakeAnswer {
     pub(crate) request_id: RequestId,
     /// The brake as it was set; `None` if it was not.
     pub(crate) released: Option<Brake>,
-}
-
-/// The state of a task at one moment (docs/rest.md#overview).
-#[derive(Debug, Serialize)]
-pub(crate) struct CurrentStateAnswer {
-    name: String,
-    state: CurrentState,
-}
-
-impl CurrentStateAnswer {
-    /// Name of the task.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl From<NamedState> for CurrentStateAnswer {
-    fn from(state: NamedState) -> Self {
-        Self {
-            name: state.task_name,
-            state: state.state.unwrap_or_default(),
-        }
-    }
 }

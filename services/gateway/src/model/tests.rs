@@ -16,7 +16,8 @@ use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::{Approval, FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
 use cts_proto::task::v1::{
-    Explanation, Hold, KnownTerraformState, NamedState, TaskState, TaskStatus,
+    Explanation, GetTaskGridResponse, Hold, KnownTerraformState, ListTaskPageResponse, NamedState,
+    TaskState, TaskStatus,
 };
 use serde::Serialize;
 
@@ -66,9 +67,7 @@ fn explanation(explanation: Explanation) -> String {
 }
 
 fn current_states(states: Vec<NamedState>) -> String {
-    let tasks = states.into_iter().map(CurrentStateAnswer::from);
-    let tasks: Vec<_> = tasks.collect();
-    id_first(BTreeMap::from([("tasks", tasks)]))
+    id_first(BTreeMap::from([("tasks", states)]))
 }
 
 fn released(hold: Option<Hold>) -> String {
@@ -150,6 +149,18 @@ fn examples() -> Vec<Example> {
             "current states",
             "CurrentStatesAnswer",
             current_states(overviews::current_states()),
+        ),
+        ("task page", "TaskPageAnswer", id_first(overviews::page())),
+        (
+            "empty task page",
+            "TaskPageAnswer",
+            id_first(ListTaskPageResponse::default()),
+        ),
+        ("task grid", "TaskGridAnswer", id_first(overviews::grid())),
+        (
+            "empty task grid",
+            "TaskGridAnswer",
+            id_first(GetTaskGridResponse::default()),
         ),
         ("runs", "RunsAnswer", id_first(filled::runs())),
         (

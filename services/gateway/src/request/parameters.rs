@@ -1,6 +1,10 @@
 //! Query parameters of the cts-only endpoints, which are read strictly.
 
+use cts_core::CurrentState;
 use cts_core::runs::RunStatus;
+use cts_proto::task::v1::ListTaskPageRequest;
+use cts_proto::task::v1::TaskOrder::{Since, State, Unspecified};
+use cts_rpc::convert::current_state_to_wire;
 
 use crate::request::query::{pairs, single};
 
@@ -89,6 +93,47 @@ pub(crate) fn audit(query: Option<&str>) -> Result<AuditQuery, ParameterError> {
         limit: limit(&pairs)?,
         before: before.unwrap_or(0),
     })
+}
+
+/// The query of the states of tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum StatesQuery {
+    All,
+    Page(ListTaskPageRequest),
+    /// One character for each state.
+    Grid,
+}
+
+/// The query of the states of tasks.
+pub(crate) fn states(query: Option<&str>) -> Result<StatesQuery, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let search = read(&pairs, "search", "a text", |text| Some(text.to_owned()))?;
+    let states = read(&pairs, "state", "states, with commas between", |text| {
+        let named = |word: &str| CurrentState::ALL.into_iter().find(|it| it.as_str() == word);
+        let states = text.split(',').map(named);
+        let states = states.map(|state| Some(i32::from(current_state_to_wire(state?))));
+        states.collect::<Option<Vec<i32>>>()
+    })?;
+    let orders = [("name", Unspecified), ("state", State), ("since", Since)];
+    let order = choice(&pairs, "sort", "name, state or since", &orders)?;
+    let page = read(&pairs, "page", "a number from 1", |text| {
+        plain_number(text).filter(|page| *page > 0)
+    })?;
+    let is_page = search.is_some() || states.is_some() || order.is_some() || page.is_some();
+    let expected = "grid, without search, state, sort and page";
+    let grid = read(&pairs, "form", expected, |text| {
+        (text == "grid" && !is_page).then_some(StatesQuery::Grid)
+    })?;
+    let page = is_page.then(|| {
+        StatesQuery::Page(ListTaskPageRequest {
+            search: search.unwrap_or_default(),
+            states: states.unwrap_or_default(),
+            order: order.unwrap_or_default().into(),
+            page: page.unwrap_or(1),
+            visible_tasks: Vec::new(),
+        })
+    });
+    Ok(grid.or(page).unwrap_or(StatesQuery::All))
 }
 
 /// The query of the events: the task whose runs are followed, or nothing for all.
@@ -319,6 +364,35 @@ mod tests {
             tasks(Some("task=edge-*&other=1&task=%7Ba,b%7D")),
             ["edge-*", "{a,b}"]
         );
+    }
+
+    #[test]
+    fn states_are_asked_for_whole_by_page_and_as_a_grid() {
+        let first = ListTaskPageRequest {
+            page: 1,
+            ..ListTaskPageRequest::default()
+        };
+        let page = |page: ListTaskPageRequest| Ok(StatesQuery::Page(page));
+        for query in [None, Some(""), Some("other=1&Page=2")] {
+            assert_eq!(states(query), Ok(StatesQuery::All), "{query:?}");
+        }
+        for query in ["page=1", "search=", "sort=name"] {
+            assert_eq!(states(Some(query)), page(first.clone()), "{query}");
+        }
+        let by_state = ListTaskPageRequest {
+            search: "a b".to_owned(),
+            order: State.into(),
+            ..first
+        };
+        assert_eq!(states(Some("sort=state&search=a+b")), page(by_state));
+        assert_eq!(states(Some("form=grid")), Ok(StatesQuery::Grid));
+        for state in CurrentState::ALL {
+            let query = format!("state={}", state.as_str());
+            let Ok(StatesQuery::Page(page)) = states(Some(&query)) else {
+                panic!("{query}");
+            };
+            assert_eq!(page.states, [i32::from(current_state_to_wire(state))]);
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ use super::changes::{ChangeError, Reason, change};
 use super::on_behalf::OnBehalf;
 use crate::request::approval_body::{Decision, SetApproval};
 
+/// The part of the API that needs these calls.
+const PART: &str = "consent to plans";
+
 /// Calls the service of consents for one client of the API.
 #[derive(Debug, Clone)]
 pub(crate) struct ApprovalClient {
@@ -37,7 +40,8 @@ impl ApprovalClient {
             set: set.to_owned(),
         };
         let answer = ask(CALL_LIMIT, call!(self.client.list_approvals(request))).await;
-        Ok(answer.map_err(too_old)?.into_inner())
+        let answer = answer.map_err(|error| error.or_too_old(PART))?;
+        Ok(answer.into_inner())
     }
 
     /// The consent to the effect of the run `run`.
@@ -119,17 +123,8 @@ fn meaning(error: CallError, unknown: impl FnOnce() -> CallError) -> CallError {
         CallError::Call(status) => match status.code() {
             Code::NotFound | Code::InvalidArgument => unknown(),
             Code::Aborted => CallError::ApprovalChanged(status.message().to_owned()),
-            _ => too_old(CallError::Call(status)),
+            _ => CallError::Call(status).or_too_old(PART),
         },
-        error => error,
-    }
-}
-
-fn too_old(error: CallError) -> CallError {
-    match error {
-        CallError::Call(status) if status.code() == Code::Unimplemented => {
-            CallError::TooOld("consent to plans")
-        }
         error => error,
     }
 }

@@ -83,6 +83,14 @@ impl CallError {
         matches!(self, Self::Call(status) if status.message() == DATABASE_UNREACHABLE)
     }
 
+    /// The error of a call that schedulers of earlier versions do not have: of this part of the API.
+    pub(super) fn or_too_old(self, part: &'static str) -> Self {
+        match self {
+            Self::Call(status) if status.code() == Code::Unimplemented => Self::TooOld(part),
+            error => error,
+        }
+    }
+
     /// Whether no scheduler could answer; false if a scheduler answered with an error.
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {

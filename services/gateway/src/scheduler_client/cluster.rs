@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::callers::TaskPatterns;
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_rpc::Peers;
@@ -142,6 +143,20 @@ impl ClusterClient {
         let request = proto::GetOverviewRequest {};
         let answer = ask(CALL_LIMIT, call!(self.client.get_overview(request))).await?;
         Ok(answer.into_inner())
+    }
+
+    /// The condition of these tasks.
+    pub(crate) async fn overview_of(
+        &self,
+        tasks: &TaskPatterns,
+    ) -> Result<proto::GetOverviewResponse, CallError> {
+        let request = proto::GetLimitedOverviewRequest {
+            visible_tasks: tasks.texts().to_vec(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.get_limited_overview(request))).await;
+        let answer = answer.map_err(|error| error.or_too_old("overviews of some tasks"))?;
+        let overview = answer.into_inner().overview;
+        present(overview, "GetLimitedOverviewResponse.overview")
     }
 
     /// The brake of the fleet.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use axum::body::Bytes;
 use cts_core::callers::TaskPatterns;
 use cts_proto::json::{LocalTime, in_local_time};
+use cts_proto::task::v1::ListTaskPageRequest;
 use cts_rpc::Paced;
+use serde::Serialize;
 
 use crate::json;
 use crate::scheduler_client::state_list::StateList;
@@ -32,6 +34,7 @@ struct Inner {
     local_time: LocalTime,
     overview: Paced<Bytes, Arc<CallError>>,
     states: Paced<Bytes, Arc<CallError>>,
+    grid: Paced<Bytes, Arc<CallError>>,
     kept: Mutex<Kept>,
 }
 
@@ -58,6 +61,7 @@ impl OverviewBoard {
             local_time,
             overview: Paced::new(PAUSE),
             states: Paced::new(PAUSE),
+            grid: Paced::new(PAUSE),
             kept: Mutex::default(),
         }))
     }
@@ -67,10 +71,39 @@ impl OverviewBoard {
         let inner = Arc::clone(&self.0);
         let ask = || async move {
             let overview = inner.cluster.overview().await.map_err(Arc::new)?;
-            let object = in_local_time(&inner.local_time, || json::line(&overview));
-            Ok(Bytes::from(object))
+            Ok(inner.object(&overview))
         };
         self.0.overview.get(ask).await
+    }
+
+    /// The condition of these tasks.
+    pub(crate) async fn overview_of(&self, tasks: &TaskPatterns) -> Object {
+        let overview = self.0.cluster.overview_of(tasks).await.map_err(Arc::new)?;
+        Ok(self.0.object(&overview))
+    }
+
+    /// A page of the states of `visible` tasks; `None` for all tasks.
+    pub(crate) async fn page(
+        &self,
+        request: ListTaskPageRequest,
+        visible: Option<&TaskPatterns>,
+    ) -> Object {
+        let page = self.0.tasks.page(request, visible).await;
+        Ok(self.0.object(&page.map_err(Arc::new)?))
+    }
+
+    /// One character for the state of each `visible` task; `None` for all tasks.
+    pub(crate) async fn grid(&self, visible: Option<TaskPatterns>) -> Object {
+        let (inner, is_all) = (Arc::clone(&self.0), visible.is_none());
+        let ask = || async move {
+            let grid = inner.tasks.grid(visible.as_ref()).await;
+            Ok(inner.object(&grid.map_err(Arc::new)?))
+        };
+        if is_all {
+            self.0.grid.get(ask).await
+        } else {
+            ask().await
+        }
     }
 
     /// The states of all tasks.
@@ -91,6 +124,11 @@ impl OverviewBoard {
 }
 
 impl Inner {
+    /// The members of a message.
+    fn object<T: Serialize>(&self, message: &T) -> Bytes {
+        in_local_time(&self.local_time, || json::line(message)).into()
+    }
+
     /// Requests the changes, and returns all states.
     async fn changed(&self) -> Result<Bytes, CallError> {
         let versions = {

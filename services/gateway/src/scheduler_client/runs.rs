@@ -108,10 +108,7 @@ impl RunClient {
             Err(CallError::Call(status)) if status.code() == Code::NotFound => {
                 Err(CallError::NoPlan(id.to_owned()))
             }
-            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
-                Err(CallError::TooOld("plans as data"))
-            }
-            answer => answer,
+            answer => answer.map_err(|error| error.or_too_old("plans as data")),
         }
     }
 

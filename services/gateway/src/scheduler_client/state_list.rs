@@ -9,7 +9,6 @@ use cts_proto::task::v1::NamedState;
 use prost::Message as _;
 
 use crate::json;
-use crate::model::CurrentStateAnswer;
 
 /// States that have changed since an earlier answer of the same scheduler.
 #[derive(Debug, Default)]
@@ -67,15 +66,13 @@ impl StateList {
 
     fn put(&mut self, state: NamedState) {
         let bytes = state.encoded_len();
-        let answer = CurrentStateAnswer::from(state);
-        let mut json = json::line(&answer);
+        let mut json = json::line(&state);
         // The pieces stand in one line.
         json.pop();
-        self.remove(answer.name());
+        self.remove(&state.task_name);
         self.bytes += bytes;
         let json = json.into_boxed_slice();
-        let name = answer.name().to_owned();
-        self.pieces.insert(name, Piece { json, bytes });
+        self.pieces.insert(state.task_name, Piece { json, bytes });
     }
 
     fn remove(&mut self, name: &str) {
@@ -163,9 +160,8 @@ mod tests {
         list.change(changes("1", "", &states, &[]), &local_time());
         let mut all: Vec<_> = states.map(|(name, text)| named(name, text)).into();
         all.sort_by(|a, b| a.task_name.cmp(&b.task_name));
-        let tasks: Vec<_> = all.into_iter().map(CurrentStateAnswer::from).collect();
         let at_once = in_local_time(&local_time(), || {
-            json::line(&std::collections::BTreeMap::from([("tasks", tasks)]))
+            json::line(&std::collections::BTreeMap::from([("tasks", all)]))
         });
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let object = text(list.object(|_| true));

@@ -145,6 +145,31 @@ impl TaskClient {
         Ok(changes)
     }
 
+    /// A page of the states of `visible` tasks; `None` for all tasks.
+    pub(crate) async fn page(
+        &self,
+        mut request: proto::ListTaskPageRequest,
+        visible: Option<&TaskPatterns>,
+    ) -> Result<proto::ListTaskPageResponse, CallError> {
+        request.visible_tasks = patterns(visible);
+        let answer = ask(CALL_LIMIT, call!(self.client.list_task_page(request))).await;
+        let answer = answer.map_err(|error| error.or_too_old("pages of tasks"))?;
+        Ok(answer.into_inner())
+    }
+
+    /// One character for the state of each `visible` task; `None` for all tasks.
+    pub(crate) async fn grid(
+        &self,
+        visible: Option<&TaskPatterns>,
+    ) -> Result<proto::GetTaskGridResponse, CallError> {
+        let request = proto::GetTaskGridRequest {
+            visible_tasks: patterns(visible),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.get_task_grid(request))).await;
+        let answer = answer.map_err(|error| error.or_too_old("the grid of tasks"))?;
+        Ok(answer.into_inner())
+    }
+
     /// Refuses a list that has more bytes on the wire than a list may have.
     pub(crate) fn check_length(&self, bytes: usize) -> Result<(), CallError> {
         if bytes > self.longest {

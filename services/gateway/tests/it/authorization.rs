@@ -104,10 +104,12 @@ fn row(operation: &str) -> (Option<Role>, bool) {
     let (role, for_some) = match operation {
         "getHealth" => return (None, true),
         "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
-        | "getTasks" | "getCurrentStates" | "getTask" | "explainTask" | "getTerraformState"
-        | "getRuns" | "getRun" | "getRunLog" | "getRunPlan" | "getApprovals" | "getApproval"
-        | "followRuns" | "getDocument" | "getDocumentAsYaml" => (Read, true),
-        "getConfiguration" | "getQueue" | "getOverview" | "getBrake" => (Read, false),
+        | "getTasks" | "getCurrentStates" | "getOverview" | "getTask" | "explainTask"
+        | "getTerraformState" | "getRuns" | "getRun" | "getRunLog" | "getRunPlan"
+        | "getApprovals" | "getApproval" | "followRuns" | "getDocument" | "getDocumentAsYaml" => {
+            (Read, true)
+        }
+        "getConfiguration" | "getQueue" | "getBrake" => (Read, false),
         "approveRun" | "rejectRun" | "approveSet" | "reopenApprovals" => (Approve, true),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),
         "drainWorker" | "releaseBrake" => (Operate, false),

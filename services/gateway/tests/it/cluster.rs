@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_proto::cluster::v1::{
     Brake, GetBrakeRequest, GetBrakeResponse, GetClusterRequest, GetClusterResponse,
-    GetConfigurationRequest, GetConfigurationResponse, GetOverviewRequest, GetOverviewResponse,
-    Member, ReleaseBrakeRequest, ReleaseBrakeResponse,
+    GetConfigurationRequest, GetConfigurationResponse, GetLimitedOverviewRequest,
+    GetLimitedOverviewResponse, GetOverviewRequest, GetOverviewResponse, Member,
+    ReleaseBrakeRequest, ReleaseBrakeResponse,
 };
 use tokio::sync::Semaphore;
 use tonic::metadata::MetadataValue;
@@ -21,6 +22,8 @@ pub(crate) struct MemoryCluster {
     configuration: Arc<Mutex<GetConfigurationResponse>>,
     overview: Arc<Mutex<GetOverviewResponse>>,
     brake: Arc<Mutex<Brake>>,
+    /// The visible tasks of each request of a limited overview.
+    pub(crate) visible: Arc<Mutex<Vec<Vec<String>>>>,
     first: Arc<Mutex<VecDeque<Status>>>,
     calls: Arc<AtomicUsize>,
     /// Each call takes a permit before it answers.
@@ -49,6 +52,7 @@ impl MemoryCluster {
             configuration: Arc::default(),
             overview: Arc::default(),
             brake: Arc::default(),
+            visible: Arc::default(),
             first: Arc::default(),
             calls: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -131,6 +135,20 @@ impl ClusterService for MemoryCluster {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         Ok(Response::new(self.overview.lock().unwrap().clone()))
+    }
+
+    async fn get_limited_overview(
+        &self,
+        request: Request<GetLimitedOverviewRequest>,
+    ) -> Result<Response<GetLimitedOverviewResponse>, Status> {
+        if let Some(failure) = self.first.lock().unwrap().pop_front() {
+            return Err(failure);
+        }
+        let mut visible = self.visible.lock().unwrap();
+        visible.push(request.into_inner().visible_tasks);
+        Ok(Response::new(GetLimitedOverviewResponse {
+            overview: Some(GetOverviewResponse::default()),
+        }))
     }
 
     async fn get_brake(

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use cts_proto::cluster::v1::Brake;
-use cts_proto::task::v1::{CurrentState, CurrentStateName, ListCurrentStatesResponse, NamedState};
+use cts_proto::task::v1::{
+    CurrentState, CurrentStateName, ListCurrentStatesResponse, ListTaskPageRequest, NamedState,
+    TaskOrder,
+};
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tonic::Status;
 
 use crate::cluster::MemoryCluster;
 use crate::stage::{Scene, Stage};
@@ -150,6 +154,103 @@ async fn callers_who_come_together_share_one_call() {
     let (all, ()) = join(all, open).await;
     assert!(all.iter().all(|tasks| tasks.len() == 1), "{all:?}");
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_page_is_filtered_and_sorted_by_the_scheduler() {
+    let tasks = three_tasks();
+    let pages = Arc::clone(&tasks.current.pages);
+    let stage = Stage::start(tasks).await;
+    let query = "search=F%20w&state=blocked,never_run&sort=since&page=3";
+    let path = format!("/v1/overview/tasks?{query}");
+    let (status, page) = stage.json("GET", &path, "").await;
+    assert_eq!(status, 200, "{page}");
+    assert_eq!((&page["total"], &page["pages"]), (&json!(203), &json!(2)));
+    let state = json!({"name": "unknown"});
+    let first = json!({"name": "edge-lb", "state": state});
+    assert_eq!(page["tasks"][0], first, "{page}");
+    let asked = ListTaskPageRequest {
+        search: "F w".to_owned(),
+        states: vec![
+            CurrentStateName::Blocked.into(),
+            CurrentStateName::NeverRun.into(),
+        ],
+        order: TaskOrder::Since.into(),
+        page: 3,
+        visible_tasks: Vec::new(),
+    };
+    assert_eq!(*pages.lock().unwrap(), [asked]);
+    let (_, all) = stage.json("GET", "/v1/overview/tasks?other=1", "").await;
+    assert_eq!((&all["total"], &all["pages"]), (&Value::Null, &Value::Null));
+    assert_eq!(pages.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn unknown_words_of_a_page_are_refused() {
+    let stage = Stage::start(three_tasks()).await;
+    for (query, name) in [
+        ("state=held", "state"),
+        ("state=", "state"),
+        ("state=blocked,", "state"),
+        ("state=unknown", "state"),
+        ("state=blocked&state=blind", "state"),
+        ("sort=status", "sort"),
+        ("sort=Name", "sort"),
+        ("page=0", "page"),
+        ("page=-1", "page"),
+        ("page=x", "page"),
+        ("page=4294967296", "page"),
+        ("search=a&search=b", "search"),
+        ("form=list", "form"),
+        ("form=grid&page=1", "form"),
+        ("form=grid&search=", "form"),
+    ] {
+        let path = format!("/v1/overview/tasks?{query}");
+        let (status, refused) = stage.json("GET", &path, "").await;
+        let message = refused["error"]["message"].as_str().unwrap();
+        let begin = format!("parameter \"{name}\" in query has an error");
+        assert!(message.starts_with(&begin), "{query}: {refused}");
+        assert_eq!(status, 400, "{query}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn callers_who_come_together_share_the_grid() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let (gate, arrivals) = (Arc::clone(&tasks.gate), Arc::clone(&tasks.arrivals));
+    let grids = Arc::clone(&tasks.current.grids);
+    let stage = Stage::start(tasks).await;
+    let path = "/v1/overview/tasks?form=grid";
+    let all = join_all((0..10).map(|_| stage.ask("GET", path)));
+    let open = async {
+        arrivals.acquire().await.unwrap().forget();
+        gate.add_permits(Semaphore::MAX_PERMITS / 2);
+    };
+    let (all, ()) = join(all, open).await;
+    for answer in all {
+        assert_eq!(answer.json()["grid"], "???", "{answer:?}");
+    }
+    assert_eq!(*grids.lock().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_earlier_scheduler_has_neither_pages_nor_the_grid() {
+    let stage = Stage::start(MemoryTasks {
+        failure: Some(Status::unimplemented("unknown call")),
+        ..three_tasks()
+    })
+    .await;
+    for (query, part) in [("page=1", "pages of tasks"), ("form=grid", "the grid")] {
+        let path = format!("/v1/overview/tasks?{query}");
+        let (status, refused) = stage.json("GET", &path, "").await;
+        assert_eq!(status, 501, "{refused}");
+        let error = &refused["error"];
+        assert_eq!(error["code"], "scheduler-outdated", "{refused}");
+        assert!(error["message"].as_str().unwrap().contains(part));
+    }
 }
 
 #[tokio::test]

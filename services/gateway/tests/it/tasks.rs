@@ -7,13 +7,14 @@ use cts_proto::task::v1::task_service_server::TaskService;
 use cts_proto::task::v1::{
     BufferPeriod, Condition, CreateTaskRequest, CreateTaskResponse, DecideTerraformStateRequest,
     DecideTerraformStateResponse, DeleteTaskRequest, DeleteTaskResponse, Event, ExplainTaskRequest,
-    ExplainTaskResponse, GetTaskRequest, GetTaskResponse, GetTaskStateRequest,
-    GetTaskStateResponse, GetTaskVersionRequest, GetTaskVersionResponse, GetTerraformStateRequest,
-    GetTerraformStateResponse, ListCurrentStatesRequest, ListCurrentStatesResponse,
-    ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest, ListTasksResponse,
-    PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
-    ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
-    TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
+    ExplainTaskResponse, GetTaskGridRequest, GetTaskGridResponse, GetTaskRequest, GetTaskResponse,
+    GetTaskStateRequest, GetTaskStateResponse, GetTaskVersionRequest, GetTaskVersionResponse,
+    GetTerraformStateRequest, GetTerraformStateResponse, ListCurrentStatesRequest,
+    ListCurrentStatesResponse, ListTaskPageRequest, ListTaskPageResponse, ListTaskStatesRequest,
+    ListTaskStatesResponse, ListTasksRequest, ListTasksResponse, PlanTaskDestructionRequest,
+    PlanTaskDestructionResponse, ReleaseTaskRequest, ReleaseTaskResponse, ReplaceTaskRequest,
+    ReplaceTaskResponse, ServicesCondition, Task, TaskOrigin, TaskState, TaskStatus,
+    UpdateTaskRequest, UpdateTaskResponse, condition,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -141,6 +142,24 @@ impl TaskService for MemoryTasks {
         Ok(parts([self
             .current
             .next(request.into_inner(), &self.states)]))
+    }
+
+    async fn list_task_page(
+        &self,
+        request: Request<ListTaskPageRequest>,
+    ) -> Result<Response<ListTaskPageResponse>, Status> {
+        self.enter().await?;
+        let page = self.current.page(request.into_inner(), &self.states);
+        Ok(Response::new(page))
+    }
+
+    async fn get_task_grid(
+        &self,
+        request: Request<GetTaskGridRequest>,
+    ) -> Result<Response<GetTaskGridResponse>, Status> {
+        self.enter().await?;
+        let grid = self.current.grid(request.into_inner(), &self.states);
+        Ok(Response::new(grid))
     }
 
     async fn get_task_version(

@@ -9,7 +9,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, CurrentState, Incarnation, TaskName};
+use cts_core::callers::TaskPatterns;
+use cts_core::{Clock, Incarnation, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_rpc::Paced;
 use cts_store::{ChangedTasks, MemberState, Store, StoreError, WaitingRuns, WorkerState};
@@ -18,9 +19,8 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use super::current::hosts;
-use super::kept::{Common, KeptStates, NotedFacts, Reading};
+use super::kept::{Common, KeptStates, NotedFacts, Part, Reading, Summary, named};
 use super::stuck::stuck_destructions;
-use super::view_counts::ViewCounts;
 use crate::liveness::FORGOTTEN_AFTER;
 use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 
@@ -69,19 +69,6 @@ pub(crate) struct Looked {
     pub(crate) members: Vec<MemberState>,
     pub(crate) workers: Vec<WorkerState>,
     pub(crate) waiting: Vec<WaitingRuns>,
-}
-
-/// States of all tasks in numbers.
-#[derive(Debug)]
-pub(crate) struct Summary {
-    pub(crate) counts: Vec<(CurrentState, u32)>,
-    pub(crate) views: ViewCounts,
-    /// Tasks that do not see changes because of an outage. They are not among the problems.
-    pub(crate) in_outage: usize,
-    /// Tasks that need attention, the most important first.
-    pub(crate) problems: Vec<(TaskName, proto::CurrentState)>,
-    /// The number of all problems of tasks.
-    pub(crate) problem_count: usize,
 }
 
 /// States that have changed since an earlier answer.
@@ -136,26 +123,32 @@ impl Board {
 
     /// The states in numbers, with at most this number of problems.
     pub(crate) fn summary(&self, problems: usize) -> Summary {
-        let kept = self.0.kept.lock();
-        let counts = kept.states.counts().iter();
-        let (problems, problem_count) = kept.states.problems(problems);
-        Summary {
-            counts: counts.map(|(state, count)| (*state, *count)).collect(),
-            views: kept.states.views(),
-            in_outage: kept.states.in_outage(),
-            problems,
-            problem_count,
-        }
+        self.0.kept.lock().states.summary(problems)
+    }
+
+    /// These tasks in numbers, with at most this number of problems.
+    pub(crate) fn part(&self, tasks: &TaskPatterns, problems: usize) -> Part {
+        self.0.kept.lock().states.part(tasks, problems)
+    }
+
+    /// A page of the states of these tasks.
+    pub(crate) fn page(
+        &self,
+        request: &proto::ListTaskPageRequest,
+        tasks: &TaskPatterns,
+    ) -> proto::ListTaskPageResponse {
+        self.0.kept.lock().states.page(request, tasks)
+    }
+
+    /// One character for the state of each of these tasks, by name.
+    pub(crate) fn grid(&self, tasks: &TaskPatterns) -> String {
+        self.0.kept.lock().states.grid(tasks)
     }
 
     /// Returns the changes since the newest known of these versions, or all states if none is known.
     pub(crate) fn changes(&self, versions: &[String]) -> Changes {
         let kept = self.0.kept.lock();
         let states = &kept.states;
-        let named = |name: &TaskName, state: &proto::CurrentState| proto::NamedState {
-            task_name: name.to_string(),
-            state: Some(state.clone()),
-        };
         let known = states.versions();
         let version = known.newest();
         let Some((number, after)) = known.known(versions) else {

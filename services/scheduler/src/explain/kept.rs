@@ -1,5 +1,7 @@
 //! Kept states of tasks; a state is rebuilt only if something changed.
 
+mod answers;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 
@@ -13,7 +15,9 @@ use cts_store::{ShownRun, TaskFacts, TaskState};
 use super::current::Facts;
 use super::known::{KnownTask, Written};
 use super::versions::Versions;
-use super::view_counts::{ViewCounts, Views};
+use super::view_counts::Views;
+
+pub(crate) use self::answers::{Part, Summary, named};
 
 /// Facts of the tasks and their runs, as read from the store.
 #[derive(Debug, Default)]
@@ -311,29 +315,6 @@ impl KeptStates {
         }
         kept.state = state;
         self.versions.changed(name);
-    }
-
-    /// The number of tasks by their state, without states that no task has.
-    pub(super) fn counts(&self) -> &BTreeMap<CurrentState, u32> {
-        &self.counts
-    }
-
-    pub(super) fn views(&self) -> ViewCounts {
-        self.views.counts()
-    }
-
-    /// The number of tasks that do not see changes because of an outage.
-    pub(super) fn in_outage(&self) -> usize {
-        self.in_outage
-    }
-
-    /// Returns the first tasks that need attention, the most important first, and the number of all. Tasks of a common
-    /// outage do not count.
-    pub(super) fn problems(&self, most: usize) -> (Vec<(TaskName, proto::CurrentState)>, usize) {
-        let problems = self.problems.iter().take(most);
-        let problems =
-            problems.filter_map(|(_, name)| Some((name.clone(), self.state(name)?.clone())));
-        (problems.collect(), self.problems.len())
     }
 
     /// The state of a visible task.

@@ -19,6 +19,24 @@ pub(crate) struct ViewCounts {
     pub(crate) first: Option<(DateTime<Utc>, String)>,
 }
 
+impl ViewCounts {
+    /// Counts the views in the notes of tasks, which come by name.
+    pub(super) fn of<'a>(tasks: impl Iterator<Item = &'a KnownTask>) -> Self {
+        let mut views: HashMap<&str, &KnownView> = HashMap::new();
+        for view in tasks.flat_map(|known| &known.views) {
+            views.entry(&view.name).or_insert(view);
+        }
+        let problems = views.values().filter_map(|view| Read::of(view).problem);
+        let mut problems: BTreeSet<_> = problems.collect();
+        Self {
+            views: views.len(),
+            incomplete: views.values().filter(|view| !view.complete).count(),
+            unreadable: problems.len(),
+            first: problems.pop_first(),
+        }
+    }
+}
+
 /// Views of all enabled tasks. Several tasks may watch one view: the notes of the first task count.
 #[derive(Debug, Default)]
 pub(super) struct Views {

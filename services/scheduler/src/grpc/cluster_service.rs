@@ -19,6 +19,7 @@ use crate::leader::settings::other_settings;
 use crate::liveness::LOST;
 use crate::notifier::Notifier;
 use crate::status::OrStatus as _;
+use crate::wire::visible_tasks;
 
 /// Why a scheduler does not serve.
 const NO_WRITES: &str = "its database takes no writes";
@@ -82,8 +83,19 @@ impl ClusterService for ClusterEndpoint {
         &self,
         _request: Request<proto::GetOverviewRequest>,
     ) -> Result<Response<proto::GetOverviewResponse>, Status> {
-        let overview = self.overviews.newest(&self.watchers).await.or_status()?;
-        Ok(Response::new(Arc::unwrap_or_clone(overview)))
+        let overview = self.overviews.newest(&self.watchers).await;
+        overview.map(Response::new).or_status()
+    }
+
+    async fn get_limited_overview(
+        &self,
+        request: Request<proto::GetLimitedOverviewRequest>,
+    ) -> Result<Response<proto::GetLimitedOverviewResponse>, Status> {
+        let tasks = visible_tasks(request.into_inner().visible_tasks)?;
+        let overview = self.overviews.limited(&self.watchers, &tasks).await;
+        Ok(Response::new(proto::GetLimitedOverviewResponse {
+            overview: Some(overview.or_status()?),
+        }))
     }
 
     async fn get_brake(

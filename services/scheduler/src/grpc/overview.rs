@@ -2,12 +2,14 @@
 
 mod problems;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cts_core::callers::TaskPatterns;
 use cts_core::settings::SettingsGeneration;
+use cts_core::{WorkerId, WorkerRecord};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::GetQueueResponse;
@@ -43,8 +45,11 @@ const PROBLEMS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Overviews {
     board: Board,
-    made: Paced<Arc<proto::GetOverviewResponse>, Arc<StoreError>>,
+    made: Paced<Arc<Made>, Arc<StoreError>>,
 }
+
+/// The condition of everything, with data that the condition of some tasks is made of.
+type Made = (proto::GetOverviewResponse, Arc<Looked>, Vec<Approval>);
 
 impl Overviews {
     /// Overviews with the tasks of this board.
@@ -59,7 +64,37 @@ impl Overviews {
     pub(super) async fn newest(
         &self,
         watchers: &Peers,
-    ) -> Result<Arc<proto::GetOverviewResponse>, Arc<StoreError>> {
+    ) -> Result<proto::GetOverviewResponse, Arc<StoreError>> {
+        Ok(self.made(watchers).await?.0.clone())
+    }
+
+    /// The condition of these tasks, a moment old, for a caller who may see only these (docs/access.md#roles).
+    pub(super) async fn limited(
+        &self,
+        watchers: &Peers,
+        tasks: &TaskPatterns,
+    ) -> Result<proto::GetOverviewResponse, Arc<StoreError>> {
+        let (_, looked, approvals) = &*self.made(watchers).await?;
+        let part = self.board.part(tasks, PROBLEMS);
+        let workers = looked.workers.iter();
+        let workers = workers.map(|state| without_machine(state, &part.running));
+        let shown = Looked {
+            members: looked.members.clone(),
+            workers: workers.collect(),
+            waiting: Vec::new(),
+        };
+        let mut approvals = approvals.clone();
+        approvals.retain(|approval| tasks.matches(approval.task.as_str()));
+        Ok(overview(
+            (&shown, self.board.leadership()),
+            (queue_of(part.depth, &[], &looked.workers), &[], None),
+            (part.summary, &approvals),
+            (&[], &BTreeMap::new()),
+            self.board.clock().now(),
+        ))
+    }
+
+    async fn made(&self, watchers: &Peers) -> Result<Arc<Made>, Arc<StoreError>> {
         let make = || {
             let (board, watchers) = (self.board.clone(), watchers.clone());
             async move {
@@ -81,7 +116,7 @@ impl Overviews {
                     (&watchers.conditions(), &silent),
                     board.clock().now(),
                 );
-                Ok(Arc::new(overview))
+                Ok(Arc::new((overview, looked, approvals)))
             }
         };
         self.made.get(make).await
@@ -180,6 +215,22 @@ fn worker(state: WorkerState, other_settings: Vec<String>) -> proto::OverviewWor
             .problem
             .map(|problem| problem.reason)
             .unwrap_or_default(),
+    }
+}
+
+/// A worker without anything that names its machine, with its number of runs by `running`.
+fn without_machine(state: &WorkerState, running: &HashMap<WorkerId, u32>) -> WorkerState {
+    let id = &state.worker.id;
+    let life = id.as_str().trim_start_matches(id.name());
+    WorkerState {
+        worker: WorkerRecord {
+            id: WorkerId::new(life.trim_start_matches('-')),
+            host: String::new(),
+            problem: None,
+            ..state.worker.clone()
+        },
+        running: running.get(id).copied().unwrap_or_default(),
+        ..state.clone()
     }
 }
 

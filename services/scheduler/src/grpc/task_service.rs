@@ -110,6 +110,26 @@ impl TaskService for TaskEndpoint {
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
     }
 
+    async fn list_task_page(
+        &self,
+        request: Request<proto::ListTaskPageRequest>,
+    ) -> Result<Response<proto::ListTaskPageResponse>, Status> {
+        let mut request = request.into_inner();
+        let tasks = visible_tasks(std::mem::take(&mut request.visible_tasks))?;
+        self.board.look().await.or_status()?;
+        Ok(Response::new(self.board.page(&request, &tasks)))
+    }
+
+    async fn get_task_grid(
+        &self,
+        request: Request<proto::GetTaskGridRequest>,
+    ) -> Result<Response<proto::GetTaskGridResponse>, Status> {
+        let tasks = visible_tasks(request.into_inner().visible_tasks)?;
+        self.board.look().await.or_status()?;
+        let grid = self.board.grid(&tasks);
+        Ok(Response::new(proto::GetTaskGridResponse { grid }))
+    }
+
     async fn get_task_version(
         &self,
         _request: Request<proto::GetTaskVersionRequest>,

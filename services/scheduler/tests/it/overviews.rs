@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Clock;
-use cts_proto::cluster::v1::{GetOverviewRequest, GetOverviewResponse};
+use cts_proto::cluster::v1::{GetLimitedOverviewRequest, GetOverviewRequest, GetOverviewResponse};
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{CurrentStateName, RunMode};
@@ -296,4 +296,133 @@ async fn only_states_that_have_changed_are_sent_again() {
     let third = changed(&setup, &both).await;
     assert_eq!(third.after, second.version, "the newest that is known");
     assert!(!third.states.iter().any(|state| state.task_name == "t"));
+}
+
+/// The state of the tasks that these patterns match.
+async fn limited(setup: &Setup, patterns: &[&str]) -> GetOverviewResponse {
+    let request = GetLimitedOverviewRequest {
+        visible_tasks: patterns.iter().map(|it| (*it).to_owned()).collect(),
+    };
+    let answer = setup.cluster.clone().get_limited_overview(request).await;
+    answer.unwrap().into_inner().overview.unwrap()
+}
+
+#[tokio::test]
+async fn tasks_are_listed_by_page_and_as_a_grid() {
+    let tasks = ["edge_1", "edge_2", "fw_1"].map(task);
+    let setup = Setup::new(tasks.into(), LONG).await;
+    add_worker(&setup).await;
+    let update = setup.update("edge_2", Some(false), RunMode::Unspecified);
+    update.await.unwrap();
+    let page = async |request: proto::ListTaskPageRequest| {
+        let page = setup.tasks.clone().list_task_page(request).await;
+        let page = page.unwrap().into_inner();
+        let names = page.states.iter().map(|state| state.task_name.clone());
+        (names.collect::<Vec<_>>(), page.total, page.pages)
+    };
+    let grid = async |patterns: &[&str]| {
+        let request = proto::GetTaskGridRequest {
+            visible_tasks: patterns.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let grid = setup.tasks.clone().get_task_grid(request).await;
+        grid.unwrap().into_inner().grid
+    };
+    setup
+        .until_so(async |_| grid(&[]).await == "wdw" && grid(&["edge*"]).await == "wd")
+        .await;
+    let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let all = proto::ListTaskPageRequest::default();
+    let expected = (names(&["edge_1", "edge_2", "fw_1"]), 3, 1);
+    assert_eq!(page(all.clone()).await, expected);
+    let visible = proto::ListTaskPageRequest {
+        search: "_1".to_owned(),
+        visible_tasks: vec!["edge*".to_owned()],
+        ..all.clone()
+    };
+    assert_eq!(page(visible).await, (names(&["edge_1"]), 1, 1));
+    let by_state = proto::ListTaskPageRequest {
+        order: proto::TaskOrder::State.into(),
+        ..all.clone()
+    };
+    let expected = (names(&["edge_1", "fw_1", "edge_2"]), 3, 1);
+    assert_eq!(page(by_state).await, expected);
+    let wrong = proto::ListTaskPageRequest {
+        visible_tasks: vec!["web-[".to_owned()],
+        ..all
+    };
+    let refused = setup.tasks.clone().list_task_page(wrong).await;
+    assert_eq!(refused.unwrap_err().code(), tonic::Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_limited_overview_is_that_of_its_tasks_without_machines() {
+    let tasks = ["edge_1", "edge_2", "fw_1"].map(task);
+    let setup = Setup::new(tasks.into(), LONG).await;
+    let worker = worker::Worker {
+        id: "pool@m-1-0197a000-0000-7000-8000-000000000001".into(),
+        host: "m-1".into(),
+        slots: 4,
+        problem: Some(worker::WorkerProblem {
+            reason: "no space left on /var/lib".into(),
+            takes_runs: false,
+        }),
+        ..worker::Worker::default()
+    };
+    setup.heartbeat(worker).await;
+    setup.watcher.fail("web", "the filter is refused");
+    let all = setup
+        .until(async |setup| {
+            let all = overview(setup).await;
+            (all.tasks.get("blind") == Some(&3)).then_some(all)
+        })
+        .await;
+    let texts = |overview: &GetOverviewResponse| format!("{:?}", overview.problems);
+    assert!(texts(&all).contains("m-1") && texts(&all).contains("fw_1"));
+    let some = limited(&setup, &["edge*"]).await;
+    assert_eq!(some.tasks.get("blind"), Some(&2));
+    let named = some.problems.iter().map(|problem| &*problem.task_name);
+    assert_eq!(named.collect::<Vec<_>>(), ["", "edge_1", "edge_2"]);
+    assert_eq!(some.data.as_ref().map(|data| data.unreadable), Some(1));
+    let said = format!("{some:?}");
+    for hidden in ["m-1", "fw_1", "/var/lib"] {
+        assert!(!said.contains(hidden), "{said}");
+    }
+    let [worker] = some.workers.as_slice() else {
+        panic!("{some:?}");
+    };
+    let id = "0197a000-0000-7000-8000-000000000001";
+    assert_eq!((&*worker.id, &*worker.host), (id, ""));
+    let none = limited(&setup, &["dns"]).await;
+    assert!(
+        none.tasks.is_empty() && none.problems.is_empty(),
+        "{none:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_limited_overview_counts_the_runs_of_its_tasks() {
+    let tasks = ["edge_1", "edge_2", "fw_1"].map(task);
+    let setup = Setup::new(tasks.into(), LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let depth = async |setup: &Setup, patterns: &[&str]| {
+        let queue = limited(setup, patterns).await.queue.unwrap();
+        (queue.queued, queue.ready, queue.running)
+    };
+    setup
+        .until_so(async |setup| depth(setup, &["edge*"]).await == (2, 2, 0))
+        .await;
+    let lease = setup.acquired().await;
+    let other = if lease.task_name == "fw_1" {
+        "edge_1"
+    } else {
+        "fw_1"
+    };
+    setup
+        .until_so(async |setup| {
+            depth(setup, &[&lease.task_name]).await == (0, 0, 1)
+                && depth(setup, &[other]).await == (1, 1, 0)
+        })
+        .await;
+    let queue = limited(&setup, &[other]).await.queue.unwrap();
+    assert!(queue.oldest_ready.is_some() && queue.waiting.is_empty());
 }

@@ -1,12 +1,17 @@
-//! `cts status` and `cts task list` over many tasks.
+//! `cts status`, `cts task list`, and pages and the grid of tasks, over many tasks with long names.
 
 mod busy;
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
 use anyhow::Result;
+use tokio::time::sleep;
 
 use crate::access::Access;
 use crate::arguments::{Modules, OverviewArguments};
 use crate::cluster::{Cluster, ClusterSettings};
+use crate::http_client::HttpClient;
 use crate::measures::clock::Moment;
 use crate::measures::report::{Metric, say};
 use crate::measures::sample::Sample;
@@ -24,11 +29,31 @@ const SLOTS: u32 = 16;
 /// A measured command, after its name in the metrics.
 type MeasuredCommand = (&'static str, &'static [&'static str]);
 
-const COMMANDS: [MeasuredCommand; 3] = [
+const COMMANDS: [MeasuredCommand; 4] = [
     ("status", &["status"]),
     ("status_json", &["status", "-o", "json"]),
     ("task_list", &["task", "list"]),
+    (
+        "task_page",
+        &["task", "list", "-search=edge", "-sort=since"],
+    ),
 ];
+
+/// Measured requests, each after its name in the metrics.
+const REQUESTS: [(&str, &str); 3] = [
+    ("grid", "/v1/overview/tasks?form=grid"),
+    ("page", "/v1/overview/tasks?page=1"),
+    (
+        "searched_page",
+        "/v1/overview/tasks?search=EDGE&state=successful,queued&sort=since&page=2",
+    ),
+];
+
+/// Requests of each kind in a round.
+const ASKED: u32 = 20;
+
+/// Time before a request, after which no kept answer is new enough, so that the scheduler looks at its store.
+const PAUSE: Duration = Duration::from_millis(150);
 
 /// Measured if tasks wait.
 const APPROVALS: MeasuredCommand = ("approvals_list", &["approvals", "list"]);
@@ -45,7 +70,7 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
         cluster: Some(ClusterSettings::default()),
         access: Access::Open,
     };
-    let site = stage.new_site_on(plan, tasks).await?;
+    let site = stage.new_site_on(plan, tasks).await?.with_long_names()?;
     if options.waiting > 0 {
         site.configure("approval = \"always\"\n")?;
     }
@@ -66,12 +91,46 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
         return measure(stage, &site, "", (&commands, options.rounds)).await;
     }
     let mut metrics = measure(stage, &site, "", (&COMMANDS, options.rounds)).await?;
+    metrics.extend(ask(&site, "", options.rounds).await?);
 
     for service in services(tasks) {
         watcher.change(&service);
     }
     members.ready(tasks).await?;
     metrics.extend(measure(stage, &site, "queued_", (&COMMANDS, options.rounds)).await?);
+    metrics.extend(ask(&site, "queued_", options.rounds).await?);
+    Ok(metrics)
+}
+
+/// Times every request on a connection of its own.
+async fn ask(site: &Site, prefix: &str, rounds: u32) -> Result<Vec<Metric>> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
+    let mut metrics = Vec::new();
+    for (name, path) in REQUESTS {
+        let mut client = HttpClient::connect(address, path, None).await?;
+        let mut times = Sample::default();
+        let mut bytes = 0;
+        for _ in 0..rounds * ASKED {
+            sleep(PAUSE).await;
+            let asked = Moment::now();
+            bytes = client.ask().await?;
+            times.add_milliseconds(Moment::now().since(asked));
+        }
+        let name = format!("{prefix}{name}");
+        let (median, most) = (times.median(), times.percentile(99));
+        say(&format!(
+            "{name}: {median:.1} ms, p99 {most:.1} ms, {bytes} bytes"
+        ));
+        metrics.extend([
+            Metric::new(format!("{name}_p50"), median, "ms"),
+            Metric::new(format!("{name}_p99"), most, "ms"),
+            Metric::new(
+                format!("{name}_bytes"),
+                f64::from(u32::try_from(bytes)?),
+                "B",
+            ),
+        ]);
+    }
     Ok(metrics)
 }
 

@@ -64,7 +64,11 @@ async fn tasks_are_offered_by_their_state() {
         let line = format!("cts task {command} we");
         assert_eq!(offered(&mut place, &line).await, expected, "{line}");
     }
-    for line in ["cts task show we", "cts runs list -task we"] {
+    for line in [
+        "cts task show we",
+        "cts task list -search we",
+        "cts runs list -task we",
+    ] {
         assert_eq!(
             offered(&mut place, line).await,
             ["weather", "web"],
@@ -91,6 +95,8 @@ async fn commands_options_and_values_are_offered() {
     for (line, expected) in [
         ("cts star", &["start"][..]),
         ("cts task li", &["list"]),
+        ("cts task list -sort si", &["since"]),
+        ("cts task list -state blo", &["blocked"]),
         ("cts start --config-d", &["--config-dir"]),
         ("cts start -config-d", &["--config-dir"]),
         ("cts start -config-file con", &["conf/"]),

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use cts_api_client::{CallError, CurrentState, Task};
+use clap::ValueEnum as _;
+use cts_api_client::{ApiClient, CallError, CurrentState, Task};
 use cts_proto::json::Word as _;
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,9 @@ struct Listed {
 
 pub(super) async fn run(session: &mut Session<'_>, options: &ListTasks) -> Result<(), ExitStatus> {
     let client = session.client(&options.query.client)?;
+    if options.search.is_some() || options.page.is_some() {
+        return page(session, &client, options).await;
+    }
     let answers = async {
         let (tasks, mut statuses) = (client.tasks().await?, client.task_statuses().await?);
         // Earlier versions, and Consul-Terraform-Sync, do not have them.
@@ -66,6 +70,41 @@ pub(super) async fn run(session: &mut Session<'_>, options: &ListTasks) -> Resul
     Ok(())
 }
 
+/// Shows a page of the tasks, which the server picks and sorts.
+async fn page(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    options: &ListTasks,
+) -> Result<(), ExitStatus> {
+    let number = options.page.unwrap_or(1);
+    let column = options.sort.and_then(|column| column.to_possible_value());
+    let states = Some(options.states.join(",")).filter(|states| !states.is_empty());
+    let mut parameters = vec![("page", number.to_string())];
+    parameters.extend(options.search.clone().map(|text| ("search", text)));
+    parameters.extend(states.map(|states| ("state", states)));
+    parameters.extend(column.map(|column| ("sort", column.get_name().to_owned())));
+    let answer = client.task_page(&parameters).await.map_err(|error| {
+        let headline = "Error: unable to list the tasks";
+        session.call_failed(headline, &error)
+    })?;
+    let table = || {
+        let rows = answer.states.iter().map(|task| {
+            let state = task.state.as_ref();
+            let state = state.map_or_else(|| NOT_KNOWN.to_owned(), state_text::sentence);
+            [task.task_name.clone(), state]
+        });
+        table(["NAME", "STATE"], rows, options.query.wide.width())
+    };
+    let text = options.query.output.text(table, || json!(answer));
+    session.ui.result(&text);
+    if answer.pages != 1 {
+        let (pages, total) = (answer.pages, answer.total);
+        let note = format!("Page {number} of {pages}, with {total} tasks in all.");
+        session.ui.note(&note);
+    }
+    Ok(())
+}
+
 impl Listed {
     /// Whether the options leave the task in the list.
     fn fits(&self, options: &ListTasks) -> bool {
@@ -90,6 +129,8 @@ impl Listed {
         let by_column = match column {
             TaskColumn::Name => Ordering::Equal,
             TaskColumn::State => self.state_name().cmp(&other.state_name()),
+            // Tasks without a known time come last.
+            TaskColumn::Since => other.since().cmp(&self.since()),
             TaskColumn::Status => self.status.cmp(&other.status),
             // As the words of the column: `no` before `yes`.
             TaskColumn::Enabled => self.task.enabled.cmp(&other.task.enabled),
@@ -99,6 +140,11 @@ impl Listed {
             TaskColumn::Module => self.task.module.cmp(&other.task.module),
         };
         by_column.then_with(|| self.task.name.cmp(&other.task.name))
+    }
+
+    fn since(&self) -> Option<(i64, i32)> {
+        let since = self.state.as_ref()?.since?;
+        Some((since.seconds, since.nanos))
     }
 
     fn state_name(&self) -> String {

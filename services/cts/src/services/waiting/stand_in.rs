@@ -9,8 +9,9 @@ use cts_core::Clock;
 use cts_proto::cluster::v1::cluster_service_server::{ClusterService, ClusterServiceServer};
 use cts_proto::cluster::v1::{
     GetBrakeRequest, GetBrakeResponse, GetClusterRequest, GetClusterResponse,
-    GetConfigurationRequest, GetConfigurationResponse, GetOverviewRequest, GetOverviewResponse,
-    ObservedData, Problem, ReleaseBrakeRequest, ReleaseBrakeResponse,
+    GetConfigurationRequest, GetConfigurationResponse, GetLimitedOverviewRequest,
+    GetLimitedOverviewResponse, GetOverviewRequest, GetOverviewResponse, ObservedData, Problem,
+    ReleaseBrakeRequest, ReleaseBrakeResponse,
 };
 use cts_proto::run::v1::GetQueueResponse;
 use cts_rpc::{Endpoints, Peers, memory_transport};
@@ -137,6 +138,13 @@ impl ClusterService for Unready {
         &self,
         _request: Request<ReleaseBrakeRequest>,
     ) -> Result<Response<ReleaseBrakeResponse>, Status> {
+        Err(Status::unavailable(self.reason.borrow().clone()))
+    }
+
+    async fn get_limited_overview(
+        &self,
+        _request: Request<GetLimitedOverviewRequest>,
+    ) -> Result<Response<GetLimitedOverviewResponse>, Status> {
         Err(Status::unavailable(self.reason.borrow().clone()))
     }
 

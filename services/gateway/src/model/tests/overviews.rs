@@ -8,7 +8,8 @@ use cts_proto::cluster::v1::{
 };
 use cts_proto::run::v1::{GetQueueResponse, RunPhase};
 use cts_proto::task::v1::{
-    CurrentState, CurrentStateName, Decision, DecisionKind, Explanation, NamedState, TaskPhase,
+    CurrentState, CurrentStateName, Decision, DecisionKind, Explanation, GetTaskGridResponse,
+    ListTaskPageResponse, NamedState, TaskPhase,
 };
 
 use super::filled::{RUN, at, every, explanation, queue, task_state, time};
@@ -35,6 +36,20 @@ pub(super) fn current_states() -> Vec<NamedState> {
     };
     let names = every::<CurrentStateName>().map(|name| named(Some(current_state(name))));
     names.chain([named(None)]).collect()
+}
+
+pub(super) fn page() -> ListTaskPageResponse {
+    ListTaskPageResponse {
+        states: current_states(),
+        total: 213,
+        pages: 2,
+    }
+}
+
+pub(super) fn grid() -> GetTaskGridResponse {
+    GetTaskGridResponse {
+        grid: "sbq?".into(),
+    }
 }
 
 pub(super) fn brake() -> Brake {

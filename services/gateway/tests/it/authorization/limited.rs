@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use cts_proto::cluster::v1::Brake;
+use cts_proto::cluster::v1::{Brake, GetOverviewResponse};
 use cts_proto::run::v1::{Approval, FollowRunsResponse};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
+use tonic::Status;
 
 use super::{ADMIN, APPROVE, LIMITED, OPERATE, READ, ask, ask_with, scene, stage};
 use crate::cluster::MemoryCluster;
@@ -66,6 +67,59 @@ async fn a_limited_token_learns_nothing_of_other_tasks() {
     }
     let (existing, missing) = texts.split_at(texts.len() / 2);
     assert_eq!(existing, missing);
+}
+
+#[tokio::test]
+async fn a_limited_token_gets_the_overview_and_the_lists_of_its_tasks() {
+    let overview = GetOverviewResponse {
+        more_problems: 4,
+        ..GetOverviewResponse::default()
+    };
+    let scene = Scene {
+        cluster: MemoryCluster::default().overviewed(overview),
+        ..scene()
+    };
+    let (cluster, pages) = (
+        scene.cluster.clone(),
+        Arc::clone(&scene.tasks.current.pages),
+    );
+    let stage = stage(scene).await;
+    let body = async |path: &str, token| -> Value {
+        let answer = ask(&stage, "GET", path, Some(token)).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer.json()
+    };
+    let path = "/v1/overview";
+    assert_eq!(body(path, READ).await["more_problems"], 4);
+    assert!(cluster.visible.lock().unwrap().is_empty());
+    assert_eq!(body(path, LIMITED).await["more_problems"], 0);
+    assert_eq!(*cluster.visible.lock().unwrap(), [["dns", "fw-*"]]);
+
+    let path = "/v1/overview/tasks?page=1";
+    assert_eq!(body(path, READ).await["total"], 203);
+    let page = body(path, LIMITED).await;
+    assert_eq!(page["total"], 202, "{page}");
+    assert!(!page.to_string().contains("edge-lb"), "{page}");
+    let visible = pages.lock().unwrap().pop().unwrap().visible_tasks;
+    assert_eq!(visible, ["dns", "fw-*"]);
+
+    let path = "/v1/overview/tasks?form=grid";
+    assert_eq!(body(path, READ).await["grid"], "???");
+    assert_eq!(body(path, LIMITED).await["grid"], "??");
+}
+
+#[tokio::test]
+async fn an_earlier_scheduler_has_no_overview_for_limited_tokens() {
+    let scene = scene();
+    let cluster = scene.cluster.clone();
+    let stage = stage(scene).await;
+    cluster.fail_once(Status::unimplemented("unknown call"));
+    let answer = ask(&stage, "GET", "/v1/overview", Some(LIMITED)).await;
+    assert_eq!(answer.status, 501, "{answer:?}");
+    assert!(
+        answer.body.contains("overviews of some tasks"),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! After any changes, kept states equal rebuilt states.
 
 use chrono::TimeDelta;
+use cts_core::callers::TaskPatterns;
 use cts_core::runs::RunKind;
 use cts_core::{Blocked, InstanceCounts, RunId, TaskStatus};
+use cts_proto::task::v1::ListTaskPageRequest;
 use cts_store::ShownRun;
 use uuid::Uuid;
 
@@ -208,6 +210,136 @@ fn states(kept: &KeptStates) -> BTreeMap<TaskName, proto::CurrentState> {
         .collect()
 }
 
+fn patterns(text: &str) -> TaskPatterns {
+    TaskPatterns::new(vec![text.to_owned()]).unwrap()
+}
+
+/// The part of some tasks, their page and their grid are of the same tasks.
+fn assert_answers_agree(kept: &KeptStates, tasks: &TaskPatterns, place: &str) {
+    let visible = states(kept).into_iter();
+    let visible: Vec<_> = visible
+        .filter(|(name, _)| tasks.matches(name.as_str()))
+        .map(|(name, state)| named(&name, &state))
+        .collect();
+    let page = kept.page(&ListTaskPageRequest::default(), tasks);
+    assert_eq!(page.states, visible, "{place}");
+    assert_eq!(page.total as usize, visible.len(), "{place}");
+    assert_eq!(kept.grid(tasks).len(), visible.len(), "{place}");
+    let part = kept.part(tasks, usize::MAX);
+    let counts = part.summary.counts.iter();
+    let counted: u32 = counts.map(|(_, count)| count).sum();
+    assert_eq!(counted, page.total, "{place}");
+    let mut problems = part.summary.problems.iter();
+    assert!(
+        problems.all(|(name, _)| tasks.matches(name.as_str())),
+        "{place}"
+    );
+    assert!(part.depth.ready <= part.depth.queued, "{place}");
+}
+
+/// Disabled and enabled tasks in turn, the disabled ones with events at these seconds.
+fn in_turn(count: u32) -> KeptStates {
+    let mut truth = Truth {
+        dice: Dice(7),
+        now: DateTime::from_timestamp(1_770_110_130, 0).unwrap(),
+        tasks: BTreeMap::new(),
+        runs: BTreeMap::new(),
+        no_worker: None,
+        stuck: HashMap::new(),
+        hosts: HashMap::new(),
+    };
+    for number in 0..count {
+        let name: TaskName = format!("Task_{number:04}").parse().unwrap();
+        let facts = truth.facts(&name);
+        let state = TaskState {
+            enabled: number % 2 == 0,
+            held: None,
+            status: TaskStatus::Unknown,
+            ..facts.state
+        };
+        let facts = TaskFacts {
+            state,
+            deleting: false,
+            explanation: None,
+        };
+        truth.tasks.insert(name.clone(), Some(facts));
+        if number % 3 == 0 {
+            let run = ShownRun {
+                started_at: Some(truth.now - TimeDelta::seconds(i64::from(number))),
+                waiting_for: None,
+                ..truth.run(&name, true)
+            };
+            truth.runs.insert((name, true), run);
+        }
+    }
+    let mut kept = kept(1);
+    let all = truth.tasks.keys().cloned().collect();
+    kept.take(truth.reading(all, true), truth.now);
+    kept
+}
+
+#[test]
+fn pages_are_filtered_sorted_and_complete() {
+    let kept = in_turn(450);
+    let all = TaskPatterns::default();
+    let page = |request: ListTaskPageRequest| {
+        let page = kept.page(&request, &all);
+        let names = page.states.into_iter().map(|state| state.task_name);
+        (names.collect::<Vec<_>>(), page.total, page.pages)
+    };
+    let numbered = |number: u32| format!("Task_{number:04}");
+    let mut names = Vec::new();
+    for number in 1..=4 {
+        let (page, total, pages) = page(ListTaskPageRequest {
+            page: number,
+            ..ListTaskPageRequest::default()
+        });
+        assert_eq!((total, pages), (450, 3));
+        assert_eq!(page.len(), [200, 200, 50, 0][number as usize - 1]);
+        names.extend(page);
+    }
+    assert_eq!(names, (0..450).map(numbered).collect::<Vec<_>>());
+    assert_eq!(kept.grid(&all).len(), 450);
+    assert!(kept.grid(&all).starts_with("rdnrnd"), "{}", kept.grid(&all));
+
+    let disabled: i32 = proto::CurrentStateName::Disabled.into();
+    let (names, total, pages) = page(ListTaskPageRequest {
+        search: "task_01".to_owned(),
+        states: vec![disabled],
+        ..ListTaskPageRequest::default()
+    });
+    let expected = (100..200).filter(|number| number % 2 == 1 && number % 3 != 0);
+    let expected: Vec<String> = expected.map(numbered).collect();
+    assert_eq!((names, total, pages), (expected, 34, 1));
+
+    // Running tasks come before disabled ones and those that never ran.
+    let (names, _, _) = page(ListTaskPageRequest {
+        order: proto::TaskOrder::State.into(),
+        ..ListTaskPageRequest::default()
+    });
+    assert_eq!(names[..2], [numbered(0), numbered(3)]);
+    assert_eq!(names[150..152], [numbered(1), numbered(5)]);
+    let (names, _, _) = page(ListTaskPageRequest {
+        order: proto::TaskOrder::Since.into(),
+        ..ListTaskPageRequest::default()
+    });
+    assert_eq!(names[..2], [numbered(0), numbered(3)]);
+    assert_eq!(names[150..152], [numbered(1), numbered(2)]);
+    let nothing = page(ListTaskPageRequest {
+        search: "x".to_owned(),
+        ..ListTaskPageRequest::default()
+    });
+    assert_eq!(nothing, (Vec::new(), 0, 0));
+}
+
+#[test]
+fn each_state_has_a_character_of_its_own() {
+    let states = CurrentState::ALL.map(convert::current_state_to_wire);
+    let characters: BTreeSet<char> = states.map(answers::character).into();
+    assert_eq!(characters.len(), states.len());
+    assert!(characters.iter().all(char::is_ascii_lowercase));
+}
+
 #[test]
 fn kept_states_are_those_that_would_be_made_anew() {
     for seed in 1..=40 {
@@ -221,6 +353,7 @@ fn kept_states_are_those_that_would_be_made_anew() {
             hosts: HashMap::new(),
         };
         let mut followed = kept(1);
+        let all_tasks = patterns("*");
         // A caller that asks now and then.
         let (mut known, mut version) = (BTreeMap::new(), String::new());
         for step in 0..300 {
@@ -241,10 +374,20 @@ fn kept_states_are_those_that_would_be_made_anew() {
             anew.take(truth.reading(all, true), now);
             let place = format!("seed {seed}, step {step}");
             assert_eq!(states(&followed), states(&anew), "{place}");
-            assert_eq!(followed.counts(), anew.counts(), "{place}");
-            assert_eq!(followed.problems(3), anew.problems(3), "{place}");
-            assert_eq!(followed.views(), anew.views(), "{place}");
-            assert_eq!(followed.in_outage(), anew.in_outage(), "{place}");
+            let summary = followed.summary(3);
+            assert_eq!(summary, anew.summary(3), "{place}");
+            let part = followed.part(&all_tasks, 3);
+            assert_eq!(part.summary, summary, "{place}");
+            let mut parts = Vec::new();
+            for patterns in [patterns("[a-b]"), patterns("[c-f]")] {
+                assert_answers_agree(&followed, &patterns, &place);
+                parts.push(followed.part(&patterns, 3));
+            }
+            let sum = |number: fn(&Part) -> u64| parts.iter().map(number).sum::<u64>();
+            assert_eq!(sum(|it| it.depth.queued), part.depth.queued, "{place}");
+            assert_eq!(sum(|it| it.depth.running), part.depth.running, "{place}");
+            let problems = |part: &Part| part.summary.problem_count as u64;
+            assert_eq!(sum(problems), problems(&part), "{place}");
             if truth.dice.one_in(3) {
                 let versions = followed.versions();
                 let asked = [version.clone(), "other.7".to_owned()];

@@ -55,7 +55,8 @@ pub(super) fn of_cluster(
             data.unreadable, data.views, data.reason
         ));
     }
-    for worker in workers {
+    // Callers from whom machines are hidden cannot mend workers.
+    for worker in workers.iter().filter(|worker| !worker.host.is_empty()) {
         if worker.condition() == proto::WorkerCondition::Lost {
             let silent = convert::duration_from_wire(worker.silent_for.as_ref()).as_secs();
             texts.push(format!(

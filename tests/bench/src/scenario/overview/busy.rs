@@ -49,7 +49,7 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
         cluster: Some(ClusterSettings::default()),
         access: Access::Open,
     };
-    let site = stage.new_site_on(plan, tasks).await?;
+    let site = stage.new_site_on(plan, tasks).await?.with_long_names()?;
     let watcher = PlayedWatcher::with_scheduler(stage, &site, 1).await?;
     let cluster = site.cluster()?;
     stage.launch(&site, &Cluster::gateway())?;

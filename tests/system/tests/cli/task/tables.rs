@@ -30,8 +30,8 @@ fn tasks() -> [ScriptedAnswer; 3] {
         ok(json!({"web": status("web", "successful"), "edge": status("edge", "critical")})),
         ok(json!({"tasks": [
             {"name": "dns", "state": {"name": "disabled"}},
-            {"name": "edge", "state": {"name": "never_run"}},
-            {"name": "web", "state": {"name": "blocked"}},
+            {"name": "edge", "state": {"name": "never_run", "since": "2026-02-03T10:15:30Z"}},
+            {"name": "web", "state": {"name": "blocked", "since": "2026-02-03T09:15:30Z"}},
         ]})),
     ]
 }
@@ -75,6 +75,7 @@ async fn tasks_are_picked_by_state_and_text_and_sorted() {
         (&["-sort=status"], &["edge", "web", "dns"]),
         (&["-sort=module"], &["dns", "edge", "web"]),
         (&["-sort=enabled"], &["dns", "edge", "web"]),
+        (&["-sort=since"], &["edge", "web", "dns"]),
     ] {
         assert_eq!(listed(options).await, expected, "{options:?}");
     }
@@ -86,6 +87,83 @@ async fn tasks_are_picked_by_state_and_text_and_sorted() {
     let said = Call::cts(&["task", "list", "-state=held"]).run().await;
     assert_eq!(said.code, Some(14), "{said}");
     said.stderr_has(["held"]);
+}
+
+fn task_page(total: u32, pages: u32) -> ScriptedAnswer {
+    let since = "2026-02-03T10:15:30Z";
+    let blocked =
+        json!({"name": "blocked", "since": since, "text": "held by the brake", "later": 1});
+    ok(json!({
+        "request_id": "0197a000-0000-7000-8000-000000000001",
+        "tasks": [
+            {"name": "edge_1", "state": blocked},
+            {"name": "edge_2", "state": {"name": "never_run"}},
+        ],
+        "total": total,
+        "pages": pages,
+    }))
+}
+
+#[tokio::test]
+async fn pages_are_picked_and_sorted_by_the_server() {
+    for (options, query) in [
+        (&["-page=3"][..], "page=3"),
+        (&["-search", "a&b"], "page=1&search=a%26b"),
+        (
+            &["-search=edge", "-state=blocked,never_run", "-sort=since"],
+            "page=1&search=edge&state=blocked%2Cnever_run&sort=since",
+        ),
+    ] {
+        let server = Conversation::with([task_page(2, 1)]).await;
+        let call = Call::cts(&[&["task", "list"], options].concat());
+        let said = server
+            .run(call, &[&format!("GET /v1/overview/tasks?{query}")])
+            .await;
+        assert_eq!((said.code, &*said.stderr), (Some(0), ""), "{said}");
+        let lines: Vec<&str> = said.stdout.lines().collect();
+        assert_eq!(lines.len(), 3, "{said}");
+        assert!(lines[1].starts_with("edge_1  blocked since "), "{said}");
+        assert!(
+            lines[1].trim_end().ends_with(": held by the brake"),
+            "{said}"
+        );
+        assert_eq!(lines[2].trim_end(), "edge_2  never run", "{said}");
+    }
+    let server = Conversation::with([task_page(413, 3)]).await;
+    let call = Call::cts(&["task", "list", "-page=2", "-o=json"]);
+    let said = server.run(call, &["GET /v1/overview/tasks?page=2"]).await;
+    said.stderr_has(["Page 2 of 3, with 413 tasks in all."]);
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        (&document["total"], &document["pages"]),
+        (&json!(413), &json!(3))
+    );
+    let state = &document["tasks"][0]["state"];
+    assert_eq!(
+        (&state["name"], &state["later"]),
+        (&json!("blocked"), &json!(1))
+    );
+    assert_eq!(document.get("request_id"), None);
+    for options in [&["-page=0"][..], &["-page=x"], &["-page=1", "-filter=a"]] {
+        let call = Call::cts(&[&["task", "list"], options].concat());
+        assert_eq!(call.run().await.code, Some(14), "{options:?}");
+    }
+    let refusal = refused(400, "parameter \"sort\" in query has an error");
+    let server = Conversation::with([refusal]).await;
+    let call = Call::cts(&["task", "list", "-page=1", "-sort=module"]);
+    let request = "GET /v1/overview/tasks?page=1&sort=module";
+    assert_eq!(server.run(call, &[request]).await.code, Some(11));
+}
+
+/// A server of an earlier version ignores the parameters.
+#[tokio::test]
+async fn a_list_without_pages_is_refused() {
+    let [_, _, states] = tasks();
+    let server = Conversation::with([states]).await;
+    let call = Call::cts(&["task", "list", "-page=1"]);
+    let said = server.run(call, &["GET /v1/overview/tasks?page=1"]).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    said.stderr_has(["unable to list the tasks", "total"]);
 }
 
 /// A server without states cannot answer.

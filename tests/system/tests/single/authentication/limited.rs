@@ -72,7 +72,9 @@ async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
     for path in [
         "/v1/tasks",
         "/v1/status/tasks?include=events",
+        "/v1/overview",
         "/v1/overview/tasks",
+        "/v1/overview/tasks?search=",
         "/v1/runs",
     ] {
         texts.push(text(path, &own).await);
@@ -81,6 +83,9 @@ async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
         &["task", "explain", waiting][..],
         &["runs", "show", run],
         &["task", "list"],
+        &["task", "list", "-page=1"],
+        &["status"],
+        &["workers", "list"],
         &["runs", "list"],
     ] {
         let (_code, output, messages) = cts(&scene, &own, words).await;
@@ -127,13 +132,15 @@ async fn a_limited_token_learns_the_problem_of_its_own_module_alone() {
         "/v1/status",
         "/v1/tasks",
         "/v1/status/tasks?include=events",
+        "/v1/overview",
         "/v1/overview/tasks",
+        "/v1/overview/tasks?search=",
         "/v1/runs",
         &format!("/v1/tasks/{sound}/explain"),
     ] {
         texts.push(text(path, &of_sound).await);
     }
-    for words in [&["task", "list"][..], &["runs", "list"]] {
+    for words in [&["task", "list"][..], &["status"], &["runs", "list"]] {
         let (_code, output, messages) = cts(&scene, &of_sound, words).await;
         texts.extend([output, messages]);
     }
