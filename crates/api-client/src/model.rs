@@ -225,13 +225,14 @@ pub(crate) struct TaskAnswer {
 }
 
 /// A task that was replaced.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Replaced {
-    /// The task as it is now.
-    pub task: Task,
     /// Why its run does not follow yet; absent if nothing holds it.
     #[serde(default)]
     pub held: Option<String>,
+    /// Id of its run; absent if the call waited for the run.
+    #[serde(default)]
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -254,6 +255,8 @@ pub(crate) struct DeletionAnswer {
 pub(crate) struct UpdateAnswer {
     #[serde(default)]
     pub(crate) inspect: Option<Inspection>,
+    #[serde(default)]
+    pub(crate) run: Option<String>,
 }
 
 /// The error body of both families of endpoints.

@@ -1,7 +1,7 @@
 //! Runs, and their logs as they grow: cts-only endpoints (docs/rest.md#routes).
 
 use cts_proto::log::v1::ReadLogResponse;
-use cts_proto::run::v1::PlanData;
+use cts_proto::run::v1::{InputData, PlanData};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
@@ -88,6 +88,16 @@ impl ApiClient {
     pub async fn plan(&self, id: &str) -> Result<PlanData, CallError> {
         let url = self.address.endpoint(&["runs", usable(id)?, "plan"]);
         Ok(self.get::<PlanAnswer>(url).await?.plan)
+    }
+
+    /// The input of a run as data, with the difference to the input applied before.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no run has this id, or if the run has no input yet.
+    pub async fn input(&self, id: &str) -> Result<InputData, CallError> {
+        let url = self.address.endpoint(&["runs", usable(id)?, "input"]);
+        self.get(url).await
     }
 
     /// Cancels a run, by force or gently, and returns it as it is then: running while its worker stops it.

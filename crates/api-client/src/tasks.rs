@@ -110,7 +110,8 @@ impl ApiClient {
     }
 
     /// Replaces the task of this name, whatever its revision, and runs it, if it is enabled (docs/api.md#tasks). The
-    /// answer comes when that is done. With `release` the run passes the guards of the task. A cts-only call.
+    /// answer comes when that is done, or without `wait` as soon as the run is requested. With `release` the run
+    /// passes the guards of the task. A cts-only call.
     ///
     /// # Errors
     ///
@@ -120,8 +121,10 @@ impl ApiClient {
         name: &str,
         task: &Map<String, Value>,
         release: bool,
+        wait: bool,
     ) -> Result<Replaced, CallError> {
-        let mut url = with_run(self.task_url(name)?, RunMode::Now);
+        let run = if wait { RunMode::Now } else { RunMode::Request };
+        let mut url = with_run(self.task_url(name)?, run);
         if release {
             url.query_pairs_mut().append_pair("release", "true");
         }
@@ -209,7 +212,7 @@ impl ApiClient {
     /// See [`run_task`](Self::run_task).
     pub async fn inspect_enabling(&self, name: &str) -> Result<Inspection, CallError> {
         let answer = self.patch_task(name, true, RunMode::Inspect).await?;
-        answer.ok_or_else(|| self.lacking("the plan"))
+        answer.inspect.ok_or_else(|| self.lacking("the plan"))
     }
 
     /// Lets a task react to its triggers, without a run (docs/rest.md#updating-a-task).
@@ -230,13 +233,15 @@ impl ApiClient {
         self.patch_task(name, false, RunMode::Later).await.map(drop)
     }
 
-    /// Enables a task and runs it; the answer comes when the run is over (docs/rest.md#updating-a-task).
+    /// Enables a task and runs it; the answer comes when the run is over (docs/rest.md#updating-a-task). Without `wait`
+    /// it comes at once, with the id of the run, from servers that know that.
     ///
     /// # Errors
     ///
     /// [`CallError::is_not_found`] if no task has this name, [`CallError::is_busy`] if it runs.
-    pub async fn run_task(&self, name: &str) -> Result<(), CallError> {
-        self.patch_task(name, true, RunMode::Now).await.map(drop)
+    pub async fn run_task(&self, name: &str, wait: bool) -> Result<Option<String>, CallError> {
+        let run = if wait { RunMode::Now } else { RunMode::Request };
+        Ok(self.patch_task(name, true, run).await?.run)
     }
 
     /// As [`run_task`](Self::run_task); also approves this effect, which an inspection of the task has shown. A cts-only
@@ -255,7 +260,7 @@ impl ApiClient {
         name: &str,
         enabled: bool,
         run: RunMode,
-    ) -> Result<Option<Inspection>, CallError> {
+    ) -> Result<UpdateAnswer, CallError> {
         // Spelt as the original spells it.
         let body = json!({ "Enabled": enabled });
         self.patch(name, &body, run).await
@@ -266,11 +271,11 @@ impl ApiClient {
         name: &str,
         body: &Value,
         run: RunMode,
-    ) -> Result<Option<Inspection>, CallError> {
+    ) -> Result<UpdateAnswer, CallError> {
         let url = with_run(self.task_url(name)?, run);
         let body = Body::Bare(body.to_string());
         let answer = self.send(Method::PATCH, url, body).await?;
-        Ok(answer.decode::<UpdateAnswer>()?.inspect)
+        answer.decode()
     }
 
     async fn post_task(
@@ -302,6 +307,8 @@ enum RunMode {
     Later,
     /// The task runs before the answer.
     Now,
+    /// The task runs after the answer.
+    Request,
     /// Nothing is changed; the answer contains the plan of a run.
     Inspect,
 }
@@ -310,6 +317,7 @@ fn with_run(mut url: Url, run: RunMode) -> Url {
     match run {
         RunMode::Later => {}
         RunMode::Now => url.set_query(Some("run=now")),
+        RunMode::Request => url.set_query(Some("run=now&wait=false")),
         RunMode::Inspect => url.set_query(Some("run=inspect")),
     }
     url

@@ -41,7 +41,7 @@ const TASK_ARGUMENTS: [(&str, &str, TaskState); 11] = [
 ];
 
 /// Commands below `runs` with an argument that names a run.
-const RUN_ARGUMENTS: [&str; 4] = ["show", "plan", "logs", "cancel"];
+const RUN_ARGUMENTS: [&str; 5] = ["show", "plan", "input", "logs", "cancel"];
 
 /// Commands below `approvals` with such an argument.
 const APPROVAL_ARGUMENTS: [&str; 3] = ["show", "approve", "reject"];

@@ -10,6 +10,6 @@ mod roles;
 pub use audit::{AuditAction, AuditOutcome, AuditRecord, LONGEST_ARGUMENT};
 pub use caller::{Caller, CallerKind, LONGEST_NAME};
 pub use patterns::{InvalidPattern, TaskPatterns};
-pub use rights::{PlanValues, Rights, VALUES_HIDDEN};
+pub use rights::{INPUTS_HIDDEN, PlanValues, Rights, VALUES_HIDDEN};
 pub use role::{Role, UnknownRole};
 pub use roles::{ServerProof, ServiceRole, ServiceRoles, UnknownWord};

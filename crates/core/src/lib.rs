@@ -56,7 +56,7 @@ pub use run::event::{EVENTS_KEPT, EventConfig, TaskStatus};
 pub use run::held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use run::housekeeping::{LogSpace, housekeeping_wait};
 pub use run::input::{Content, FrozenInput, RunInput, ThawError};
-pub use run::input_changes::{input_changes, view_changes};
+pub use run::input_changes::{input_changes, task_changes, view_changes};
 pub use run::journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use run::losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};
 pub use run::phase::{Creation, TaskActivity, TaskPhase};

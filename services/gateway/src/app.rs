@@ -272,6 +272,7 @@ impl App {
                 runs::cancel(&self.runs, &run, body, request).await
             }
             Route::RunPlan(run) => runs::plan(&self.runs, &run, request).await,
+            Route::RunInput(run) => runs::input(&self.runs, &run, request).await,
             Route::Approvals => approvals::list(&self.approvals(request), request).await,
             Route::Approval(run) => approvals::show(&self.approvals(request), &run, request).await,
             Route::Approve(run) => self.decide(&run, false, request, body).await,
@@ -373,6 +374,8 @@ impl App {
 
     async fn create(&self, request: &ApiRequest, body: Body) -> Result<Response, Problem> {
         let mode = RunMode::parse(request.query())?;
+        // A creation waits for its run in any mode.
+        parameters::waiting_mode(request.query(), RunMode::Later)?;
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Large).await;
         let creation = changes::read_creation(mode, body, self.names, request)?;
@@ -389,6 +392,7 @@ impl App {
         body: Body,
     ) -> Result<Response, Problem> {
         let mode = RunMode::parse_for_replacement(request.query())?;
+        let mode = parameters::waiting_mode(request.query(), mode)?;
         let release = parameters::replacement_releases(request.query())?;
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Large).await;
@@ -409,6 +413,7 @@ impl App {
         body: Body,
     ) -> Result<Response, Problem> {
         let mode = RunMode::parse_legacy(request.query())?;
+        let mode = parameters::waiting_mode(request.query(), mode)?;
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Small).await;
         changes::update(&self.changes(request), name, mode, body, request).await

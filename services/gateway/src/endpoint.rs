@@ -131,6 +131,12 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             ByHandler,
             calls::GET_PLAN,
         ),
+        Route::RunInput(_) => (
+            EveryReplica,
+            "/v1/runs/{id}/input",
+            ByHandler,
+            calls::GET_INPUT,
+        ),
         Route::Approvals => (EveryReplica, APPROVALS, ByHandler, calls::LIST_APPROVALS),
         Route::Approval(_) => (EveryReplica, APPROVAL, ByHandler, calls::GET_APPROVAL),
         Route::Approve(_) => (

@@ -63,6 +63,8 @@ pub(crate) enum Route {
     CancelRun(String),
     /// The plan of the run of this id, as data.
     RunPlan(String),
+    /// The input of the run of this id, as data.
+    RunInput(String),
     /// The effects of plans that need consent: cts-only endpoints, like all that follow.
     Approvals,
     /// The consent to the effect of the run of this id.
@@ -212,6 +214,7 @@ fn only_asked_for(path: &str) -> Option<Route> {
                 (None, _) => Route::Run(decoded(id)),
                 (Some("log"), None) => Route::RunLog(decoded(id)),
                 (Some("plan"), None) => Route::RunPlan(decoded(id)),
+                (Some("input"), None) => Route::RunInput(decoded(id)),
                 _ => return None,
             }
         }

@@ -70,6 +70,8 @@ pub(crate) enum Run {
     Check,
     /// The task is applied once.
     Now,
+    /// The same, and the call does not wait for the run.
+    Request,
     /// The task is planned, and nothing is changed.
     Inspect,
 }
@@ -80,6 +82,7 @@ impl Run {
         match self {
             Self::Check => "check",
             Self::Now => "now",
+            Self::Request => "request",
             Self::Inspect => "inspect",
         }
     }
@@ -94,6 +97,8 @@ pub(crate) struct Done {
     pub(crate) held: Option<String>,
     /// The run, if it waits for the consent of a person.
     pub(crate) waits: Option<RunId>,
+    /// The run, if the call does not wait for it.
+    pub(crate) requested: Option<RunId>,
 }
 
 impl Done {
@@ -104,6 +109,7 @@ impl Done {
             plan: None,
             held: None,
             waits: None,
+            requested: None,
         }
     }
 }
@@ -163,7 +169,7 @@ impl TaskCommands {
             spec.on_delete = before.on_delete;
         }
         spec.api_approval = self.rule(&spec, before.api_approval).await?;
-        let kind = if run == Run::Now && spec.enabled {
+        let kind = if matches!(run, Run::Now | Run::Request) && spec.enabled {
             RunKind::Apply
         } else {
             RunKind::Check
@@ -175,7 +181,7 @@ impl TaskCommands {
             accompanies: (!releases).then_some(Occasion::Declaration),
             ..TaskChange::default()
         };
-        self.change(name, change).await
+        self.change(name, change, run).await
     }
 
     /// Releases a task that a guard blocks, unless the losses exceed those that the caller has `seen`. Returns the

@@ -13,6 +13,7 @@ mod events;
 mod explain;
 mod guard;
 mod hidden;
+mod inputs;
 mod log;
 mod overview;
 mod plan_data;

@@ -42,11 +42,14 @@ async fn every_call_asks_for_what_it_is_about() {
     client.task_status("web").await.unwrap();
     client.inspect_task(&task()).await.unwrap();
     client.create_task(&task()).await.unwrap();
-    client.replace_task("web", &task(), false).await.unwrap();
+    client
+        .replace_task("web", &task(), false, true)
+        .await
+        .unwrap();
     assert_eq!(client.delete_task("web", false).await.unwrap(), "71a5b3b0");
     client.inspect_enabling("web").await.unwrap();
     client.enable_task("web").await.unwrap();
-    client.run_task("web").await.unwrap();
+    client.run_task("web", true).await.unwrap();
     client.disable_task("web").await.unwrap();
 
     let body = r#"{"task":{"name":"web","variables":{}}}"#;

@@ -180,6 +180,9 @@ pub(crate) struct Replace {
     /// Run the task also if it is blocked: its shrink limit and a cancelled input do not block the run.
     #[arg(long)]
     pub(crate) release: bool,
+    /// Do not wait for the run.
+    #[arg(long)]
+    pub(crate) no_wait: bool,
 }
 
 /// `cts task delete`.
@@ -276,6 +279,9 @@ pub(crate) struct Run {
     /// If the task runs already, wait until that run is over, instead of failing.
     #[arg(long)]
     pub(crate) wait: bool,
+    /// Print the id of the run, and do not wait for the run.
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) no_wait: bool,
     /// Name of the task.
     #[arg(value_name = "TASK NAME")]
     pub(crate) name: String,
@@ -331,6 +337,17 @@ pub(crate) enum RunsCommand {
     Plan {
         #[command(flatten)]
         query: QueryOptions,
+        /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
+        #[arg(value_name = "RUN ID")]
+        id: String,
+    },
+    /// Show the data that the module of a run got: services, keys and variables.
+    Input {
+        #[command(flatten)]
+        query: QueryOptions,
+        /// Show the difference to the input that was applied before this run.
+        #[arg(long)]
+        diff: bool,
         /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
         #[arg(value_name = "RUN ID")]
         id: String,

@@ -71,6 +71,9 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
             RunsCommand::List(options) => runs::list(&mut session, options).await,
             RunsCommand::Show { query, id } => runs::show(&mut session, &query, &id).await,
             RunsCommand::Plan { query, id } => runs::plan::run(&mut session, &query, &id).await,
+            RunsCommand::Input { query, diff, id } => {
+                runs::input::run(&mut session, &query, diff, &id).await
+            }
             RunsCommand::Logs { query, follow, id } => {
                 runs::logs::of_run(&mut session, &query, follow, &id).await
             }

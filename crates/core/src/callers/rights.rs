@@ -7,6 +7,9 @@ use crate::spelled;
 pub const VALUES_HIDDEN: &str =
     "values of plans and logs need the role operate or the right to approve (security.plan_values)";
 
+/// Why a caller does not see the values of an input.
+pub const INPUTS_HIDDEN: &str = "values of inputs need the role operate or the right to approve";
+
 spelled! {
     /// The role from which on callers see the values of plans, the texts of plans, and logs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,15 +29,19 @@ pub struct Rights {
     pub approves: bool,
     /// The caller sees the values of plans, the texts of plans, and logs.
     pub sees_values: bool,
+    /// The caller sees the values of inputs.
+    pub sees_inputs: bool,
 }
 
 impl Rights {
     /// The rights of a caller with this role.
     pub fn of(role: Option<Role>, values: PlanValues) -> Self {
         let has = |needed| role.is_some_and(|role| role.includes(needed));
+        let sees_inputs = has(Role::Operate) || has(Role::Approve);
         Self {
             approves: has(Role::Approve),
-            sees_values: values == PlanValues::Read || has(Role::Operate) || has(Role::Approve),
+            sees_values: values == PlanValues::Read || sees_inputs,
+            sees_inputs,
         }
     }
 }
@@ -45,6 +52,7 @@ impl Default for Rights {
         Self {
             approves: true,
             sees_values: true,
+            sees_inputs: true,
         }
     }
 }
@@ -61,5 +69,8 @@ mod tests {
         assert!(!Rights::of(None, PlanValues::Operate).sees_values);
         let approve = Role::ALL.map(|role| Rights::of(Some(role), PlanValues::Read).approves);
         assert_eq!(approve, [false, true, false, true, true]);
+        let inputs = Role::ALL.map(|role| Rights::of(Some(role), PlanValues::Read).sees_inputs);
+        assert_eq!(inputs, [false, true, true, true, true]);
+        assert!(!Rights::of(None, PlanValues::Read).sees_inputs);
     }
 }

@@ -17,15 +17,7 @@ const SERVICES: usize = 10;
 /// Describes the changes from one input to a later input, with a line for the task and for each service:
 /// `web: +web-3, -web-1, api-2 port 80 → 81`. Empty if the inputs are equal. Long lists are cut.
 pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
-    let mut lines = Vec::new();
-    if before.definition.module_digest != after.definition.module_digest {
-        lines.push("the module was changed".to_owned());
-    } else if before.definition != after.definition {
-        lines.push("the task was changed".to_owned());
-    }
-    if before.settings_digest != after.settings_digest {
-        lines.push("backend or provider blocks were changed".to_owned());
-    }
+    let mut lines = task_changes(before, after);
     let services = of_services(before, after);
     let more = services.len().saturating_sub(SERVICES);
     lines.extend(services.into_iter().take(SERVICES));
@@ -45,6 +37,20 @@ pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
             .collect()
     };
     lines.extend(list("keys", &keys(before), &keys(after)));
+    lines
+}
+
+/// The changes from one input to a later input besides those of data, a line for each.
+pub fn task_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
+    let mut lines = Vec::new();
+    if before.definition.module_digest != after.definition.module_digest {
+        lines.push("the module was changed".to_owned());
+    } else if before.definition != after.definition {
+        lines.push("the task was changed".to_owned());
+    }
+    if before.settings_digest != after.settings_digest {
+        lines.push("backend or provider blocks were changed".to_owned());
+    }
     lines
 }
 

@@ -7,6 +7,8 @@ pub const GET_BRAKE: Role = Role::Read;
 pub const GET_CLUSTER: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/GetConfiguration`.
 pub const GET_CONFIGURATION: Role = Role::Read;
+/// Least role for `/cts.cluster.v1.ClusterService/GetLimitedOverview`.
+pub const GET_LIMITED_OVERVIEW: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/GetOverview`.
 pub const GET_OVERVIEW: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/ReleaseBrake`.
@@ -23,6 +25,8 @@ pub const GET_APPROVAL: Role = Role::Read;
 pub const LIST_APPROVALS: Role = Role::Read;
 /// Least role for `/cts.run.v1.ApprovalService/ReopenApproval`.
 pub const REOPEN_APPROVAL: Role = Role::Approve;
+/// Least role for `/cts.run.v1.PlanService/GetInput`.
+pub const GET_INPUT: Role = Role::Read;
 /// Least role for `/cts.run.v1.PlanService/GetPlan`.
 pub const GET_PLAN: Role = Role::Read;
 /// Least role for `/cts.run.v1.RunService/CancelRun`.
@@ -45,6 +49,8 @@ pub const DELETE_TASK: Role = Role::Admin;
 pub const EXPLAIN_TASK: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/GetTask`.
 pub const GET_TASK: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/GetTaskGrid`.
+pub const GET_TASK_GRID: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/GetTaskState`.
 pub const GET_TASK_STATE: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/GetTaskVersion`.
@@ -53,6 +59,8 @@ pub const GET_TASK_VERSION: Role = Role::Read;
 pub const GET_TERRAFORM_STATE: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/ListCurrentStates`.
 pub const LIST_CURRENT_STATES: Role = Role::Read;
+/// Least role for `/cts.task.v1.TaskService/ListTaskPage`.
+pub const LIST_TASK_PAGE: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/ListTaskStates`.
 pub const LIST_TASK_STATES: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/ListTasks`.
@@ -78,6 +86,7 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.cluster.v1.ClusterService/GetBrake", callers: Callers::People(GET_BRAKE) },
     Call { path: "/cts.cluster.v1.ClusterService/GetCluster", callers: Callers::People(GET_CLUSTER) },
     Call { path: "/cts.cluster.v1.ClusterService/GetConfiguration", callers: Callers::People(GET_CONFIGURATION) },
+    Call { path: "/cts.cluster.v1.ClusterService/GetLimitedOverview", callers: Callers::People(GET_LIMITED_OVERVIEW) },
     Call { path: "/cts.cluster.v1.ClusterService/GetOverview", callers: Callers::People(GET_OVERVIEW) },
     Call { path: "/cts.cluster.v1.ClusterService/ReleaseBrake", callers: Callers::People(RELEASE_BRAKE) },
     Call { path: "/cts.log.v1.LogService/AppendLog", callers: Callers::Worker },
@@ -88,6 +97,7 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.run.v1.ApprovalService/ListApprovals", callers: Callers::People(LIST_APPROVALS) },
     Call { path: "/cts.run.v1.ApprovalService/PermitApply", callers: Callers::Worker },
     Call { path: "/cts.run.v1.ApprovalService/ReopenApproval", callers: Callers::People(REOPEN_APPROVAL) },
+    Call { path: "/cts.run.v1.PlanService/GetInput", callers: Callers::People(GET_INPUT) },
     Call { path: "/cts.run.v1.PlanService/GetPlan", callers: Callers::People(GET_PLAN) },
     Call { path: "/cts.run.v1.PlanService/RecordPlan", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/AcquireRun", callers: Callers::Worker },
@@ -112,10 +122,12 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.task.v1.TaskService/DeleteTask", callers: Callers::People(DELETE_TASK) },
     Call { path: "/cts.task.v1.TaskService/ExplainTask", callers: Callers::People(EXPLAIN_TASK) },
     Call { path: "/cts.task.v1.TaskService/GetTask", callers: Callers::People(GET_TASK) },
+    Call { path: "/cts.task.v1.TaskService/GetTaskGrid", callers: Callers::People(GET_TASK_GRID) },
     Call { path: "/cts.task.v1.TaskService/GetTaskState", callers: Callers::People(GET_TASK_STATE) },
     Call { path: "/cts.task.v1.TaskService/GetTaskVersion", callers: Callers::People(GET_TASK_VERSION) },
     Call { path: "/cts.task.v1.TaskService/GetTerraformState", callers: Callers::People(GET_TERRAFORM_STATE) },
     Call { path: "/cts.task.v1.TaskService/ListCurrentStates", callers: Callers::People(LIST_CURRENT_STATES) },
+    Call { path: "/cts.task.v1.TaskService/ListTaskPage", callers: Callers::People(LIST_TASK_PAGE) },
     Call { path: "/cts.task.v1.TaskService/ListTaskStates", callers: Callers::People(LIST_TASK_STATES) },
     Call { path: "/cts.task.v1.TaskService/ListTasks", callers: Callers::People(LIST_TASKS) },
     Call { path: "/cts.task.v1.TaskService/PlanTaskDestruction", callers: Callers::People(PLAN_TASK_DESTRUCTION) },

@@ -211,6 +211,21 @@ pub struct GetOverviewResponse {
     #[prost(message, optional, tag = "10")]
     pub brake: ::core::option::Option<Brake>,
 }
+/// Asks for the condition of some tasks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetLimitedOverviewRequest {
+    /// Patterns of the names of the tasks; empty for all tasks.
+    #[prost(string, repeated, tag = "1")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// The condition of some tasks.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetLimitedOverviewResponse {
+    /// Problems, counts, queue and data of these tasks, and workers without their machines: their ids are the lives in
+    /// them, and "running" counts runs of these tasks. Without watchers, brake and "waiting" of the queue.
+    #[prost(message, optional, tag = "1")]
+    pub overview: ::core::option::Option<GetOverviewResponse>,
+}
 /// Something that needs attention.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
@@ -705,6 +720,36 @@ pub mod cluster_service_client {
                 .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetOverview"));
             self.inner.unary(req, path, codec).await
         }
+        /// Gets the condition of everything as far as it concerns some tasks, for a caller who may see only these.
+        pub async fn get_limited_overview(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetLimitedOverviewRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetLimitedOverviewResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.ClusterService/GetLimitedOverview",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "cts.cluster.v1.ClusterService",
+                        "GetLimitedOverview",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Gets the brake of the fleet (docs/runs.md#the-brake-of-the-fleet).
         pub async fn get_brake(
             &mut self,
@@ -797,6 +842,14 @@ pub mod cluster_service_server {
             request: tonic::Request<super::GetOverviewRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetOverviewResponse>,
+            tonic::Status,
+        >;
+        /// Gets the condition of everything as far as it concerns some tasks, for a caller who may see only these.
+        async fn get_limited_overview(
+            &self,
+            request: tonic::Request<super::GetLimitedOverviewRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetLimitedOverviewResponse>,
             tonic::Status,
         >;
         /// Gets the brake of the fleet (docs/runs.md#the-brake-of-the-fleet).
@@ -1016,6 +1069,52 @@ pub mod cluster_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetOverviewSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.cluster.v1.ClusterService/GetLimitedOverview" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetLimitedOverviewSvc<T: ClusterService>(pub Arc<T>);
+                    impl<
+                        T: ClusterService,
+                    > tonic::server::UnaryService<super::GetLimitedOverviewRequest>
+                    for GetLimitedOverviewSvc<T> {
+                        type Response = super::GetLimitedOverviewResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetLimitedOverviewRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClusterService>::get_limited_overview(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetLimitedOverviewSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -4562,6 +4562,101 @@ pub mod run_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// The input of a run as its module got it, without secrets (docs/runs.md#the-input-of-a-run), compared with the input
+/// that was applied before that run.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InputData {
+    /// The task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// Whether there is an input that was applied before.
+    #[prost(enumeration = "InputBasis", tag = "2")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::InputBasis>")]
+    pub basis: i32,
+    /// The run that applied it; empty if there is none.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub compared_with: ::prost::alloc::string::String,
+    /// Changes besides those of items, a line for each: of the task, of its module, and of backend and provider blocks.
+    #[prost(string, repeated, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why all values are hidden; empty if they are shown.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub values_hidden: ::prost::alloc::string::String,
+    /// Items by list and name, also those that were applied before and are gone. Those of a condition with
+    /// "use_as_module_input = false" only trigger the task.
+    #[prost(message, repeated, tag = "6")]
+    pub items: ::prost::alloc::vec::Vec<InputItem>,
+}
+/// An item of an input.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InputItem {
+    /// Its list: "services", "catalog_services" and "consul_kv" as the variables of the module, or "variables".
+    #[prost(string, tag = "1")]
+    pub list: ::prost::alloc::string::String,
+    /// Its name in that list.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// Service of an instance; empty for other items.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub service: ::prost::alloc::string::String,
+    /// Its value; absent if it is gone.
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: ::core::option::Option<PlannedValue>,
+    /// Whether it differs from the input that was applied before.
+    #[prost(bool, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub changed: bool,
+    /// Its value before, if it differs; absent if it is new.
+    #[prost(message, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: ::core::option::Option<PlannedValue>,
+}
+/// Whether there is an input that was applied before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum InputBasis {
+    /// Not set.
+    Unspecified = 0,
+    /// There is one.
+    Applied = 1,
+    /// There is none: the task was not applied before, or was destroyed since.
+    None = 2,
+    /// No run that applied the task before is kept: such runs were removed, or the task was not applied before.
+    NotKept = 3,
+}
+impl InputBasis {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "INPUT_BASIS_UNSPECIFIED",
+            Self::Applied => "INPUT_BASIS_APPLIED",
+            Self::None => "INPUT_BASIS_NONE",
+            Self::NotKept => "INPUT_BASIS_NOT_KEPT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "INPUT_BASIS_UNSPECIFIED" => Some(Self::Unspecified),
+            "INPUT_BASIS_APPLIED" => Some(Self::Applied),
+            "INPUT_BASIS_NONE" => Some(Self::None),
+            "INPUT_BASIS_NOT_KEPT" => Some(Self::NotKept),
+            _ => None,
+        }
+    }
+}
 /// Records a plan.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordPlanRequest {
@@ -4598,6 +4693,23 @@ pub struct GetPlanResponse {
     #[prost(message, optional, tag = "1")]
     pub part: ::core::option::Option<PlanData>,
 }
+/// Asks for the input of a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInputRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Whether values are hidden.
+    #[prost(bool, tag = "2")]
+    pub without_values: bool,
+}
+/// The input of a run.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetInputResponse {
+    /// The input.
+    #[prost(message, optional, tag = "1")]
+    pub input: ::core::option::Option<InputData>,
+}
 /// Generated client implementations.
 #[cfg(feature = "grpc")]
 pub mod plan_service_client {
@@ -4610,7 +4722,7 @@ pub mod plan_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Keeps the plans of runs as data. Served by the scheduler.
+    /// Keeps the plans of runs as data, and shows their inputs. Served by the scheduler.
     #[derive(Debug, Clone)]
     pub struct PlanServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -4742,6 +4854,32 @@ pub mod plan_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.PlanService", "GetPlan"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Gets the input of a run as data: at most 16 MiB, beyond that without values. Callers with the role "read" alone get
+        /// no values. NOT_FOUND if no run has that id, or if the run has no input yet.
+        pub async fn get_input(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetInputRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetInputResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.PlanService/GetInput",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.PlanService", "GetInput"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -4778,8 +4916,17 @@ pub mod plan_service_server {
             &self,
             request: tonic::Request<super::GetPlanRequest>,
         ) -> std::result::Result<tonic::Response<Self::GetPlanStream>, tonic::Status>;
+        /// Gets the input of a run as data: at most 16 MiB, beyond that without values. Callers with the role "read" alone get
+        /// no values. NOT_FOUND if no run has that id, or if the run has no input yet.
+        async fn get_input(
+            &self,
+            request: tonic::Request<super::GetInputRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetInputResponse>,
+            tonic::Status,
+        >;
     }
-    /// Keeps the plans of runs as data. Served by the scheduler.
+    /// Keeps the plans of runs as data, and shows their inputs. Served by the scheduler.
     #[derive(Debug)]
     pub struct PlanServiceServer<T> {
         inner: Arc<T>,
@@ -4943,6 +5090,51 @@ pub mod plan_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.PlanService/GetInput" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetInputSvc<T: PlanService>(pub Arc<T>);
+                    impl<
+                        T: PlanService,
+                    > tonic::server::UnaryService<super::GetInputRequest>
+                    for GetInputSvc<T> {
+                        type Response = super::GetInputResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetInputRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PlanService>::get_input(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetInputSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -1043,6 +1043,9 @@ pub struct UpdateTaskResponse {
     /// The run that waits for the consent of a person; empty if none does.
     #[prost(string, tag = "3")]
     pub waiting_run_id: ::prost::alloc::string::String,
+    /// The run that was requested with RUN_MODE_REQUEST; empty if none was.
+    #[prost(string, tag = "4")]
+    pub requested_run_id: ::prost::alloc::string::String,
 }
 /// Asks for the replacement of a task's declaration.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1078,6 +1081,9 @@ pub struct ReplaceTaskResponse {
     /// The run that waits for the consent of a person; empty if none does.
     #[prost(string, tag = "3")]
     pub waiting_run_id: ::prost::alloc::string::String,
+    /// The run that was requested with RUN_MODE_REQUEST; empty if none was.
+    #[prost(string, tag = "4")]
+    pub requested_run_id: ::prost::alloc::string::String,
 }
 /// Asks for the end of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1243,14 +1249,67 @@ pub struct ListCurrentStatesResponse {
     pub gone: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The state of a task at a moment, with its name.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct NamedState {
     /// Name of the task.
     #[prost(string, tag = "1")]
+    #[serde(rename = "name")]
     pub task_name: ::prost::alloc::string::String,
     /// Its state.
     #[prost(message, optional, tag = "2")]
+    #[serde(with = "crate::json::or_empty")]
     pub state: ::core::option::Option<CurrentState>,
+}
+/// Asks for a page of states.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListTaskPageRequest {
+    /// Only tasks whose names contain this text, in either case of its letters.
+    #[prost(string, tag = "1")]
+    pub search: ::prost::alloc::string::String,
+    /// Only tasks in one of these states; empty for all states.
+    #[prost(enumeration = "CurrentStateName", repeated, tag = "2")]
+    pub states: ::prost::alloc::vec::Vec<i32>,
+    /// Order of the tasks.
+    #[prost(enumeration = "TaskOrder", tag = "3")]
+    pub order: i32,
+    /// Number of the page, from 1; 0 is the first page too. A page after the last one is empty.
+    #[prost(uint32, tag = "4")]
+    pub page: u32,
+    /// Patterns of the names of visible tasks; empty for all tasks.
+    #[prost(string, repeated, tag = "5")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A page of states.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListTaskPageResponse {
+    /// The states of the page.
+    #[prost(message, repeated, tag = "1")]
+    #[serde(rename = "tasks")]
+    pub states: ::prost::alloc::vec::Vec<NamedState>,
+    /// Number of tasks on all pages.
+    #[prost(uint32, tag = "2")]
+    pub total: u32,
+    /// Number of pages; 0 without a task.
+    #[prost(uint32, tag = "3")]
+    pub pages: u32,
+}
+/// Asks for the grid.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTaskGridRequest {
+    /// Patterns of the names of visible tasks; empty for all tasks.
+    #[prost(string, repeated, tag = "1")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// States as characters.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTaskGridResponse {
+    /// One character for the state of each task, in the order of the names (docs/rest.md#pages-and-grid).
+    #[prost(string, tag = "1")]
+    pub grid: ::prost::alloc::string::String,
 }
 /// Work of a call that changes a task, in addition to storing the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1262,6 +1321,9 @@ pub enum RunMode {
     Now = 1,
     /// Plans and changes nothing, the task included.
     Inspect = 2,
+    /// As RUN_MODE_NOW, but the answer comes as soon as the run is requested. The creation of a task waits for its run all
+    /// the same.
+    Request = 3,
 }
 impl RunMode {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1273,6 +1335,7 @@ impl RunMode {
             Self::Unspecified => "RUN_MODE_UNSPECIFIED",
             Self::Now => "RUN_MODE_NOW",
             Self::Inspect => "RUN_MODE_INSPECT",
+            Self::Request => "RUN_MODE_REQUEST",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1281,6 +1344,7 @@ impl RunMode {
             "RUN_MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "RUN_MODE_NOW" => Some(Self::Now),
             "RUN_MODE_INSPECT" => Some(Self::Inspect),
+            "RUN_MODE_REQUEST" => Some(Self::Request),
             _ => None,
         }
     }
@@ -1315,6 +1379,39 @@ impl DeletionMode {
             "DELETION_MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "DELETION_MODE_AS_DECLARED" => Some(Self::AsDeclared),
             "DELETION_MODE_RETAIN" => Some(Self::Retain),
+            _ => None,
+        }
+    }
+}
+/// Order of the tasks of all pages. Tasks that are equal in it come by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TaskOrder {
+    /// By name.
+    Unspecified = 0,
+    /// By state, problems first.
+    State = 1,
+    /// By the begin of the state, the newest first; without a known begin last.
+    Since = 2,
+}
+impl TaskOrder {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TASK_ORDER_UNSPECIFIED",
+            Self::State => "TASK_ORDER_STATE",
+            Self::Since => "TASK_ORDER_SINCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TASK_ORDER_UNSPECIFIED" => Some(Self::Unspecified),
+            "TASK_ORDER_STATE" => Some(Self::State),
+            "TASK_ORDER_SINCE" => Some(Self::Since),
             _ => None,
         }
     }
@@ -1818,6 +1915,56 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ListCurrentStates"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Lists a page of at most 200 states of tasks at this moment, filtered and sorted. As old as ListCurrentStates.
+        pub async fn list_task_page(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListTaskPageRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTaskPageResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/ListTaskPage",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "ListTaskPage"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gets the states of tasks at this moment as one character for each task. As old as ListCurrentStates.
+        pub async fn get_task_grid(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetTaskGridRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTaskGridResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/GetTaskGrid",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTaskGrid"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1975,6 +2122,22 @@ pub mod task_service_server {
             request: tonic::Request<super::ListCurrentStatesRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::ListCurrentStatesStream>,
+            tonic::Status,
+        >;
+        /// Lists a page of at most 200 states of tasks at this moment, filtered and sorted. As old as ListCurrentStates.
+        async fn list_task_page(
+            &self,
+            request: tonic::Request<super::ListTaskPageRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTaskPageResponse>,
+            tonic::Status,
+        >;
+        /// Gets the states of tasks at this moment as one character for each task. As old as ListCurrentStates.
+        async fn get_task_grid(
+            &self,
+            request: tonic::Request<super::GetTaskGridRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTaskGridResponse>,
             tonic::Status,
         >;
     }
@@ -2753,6 +2916,96 @@ pub mod task_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/ListTaskPage" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListTaskPageSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::ListTaskPageRequest>
+                    for ListTaskPageSvc<T> {
+                        type Response = super::ListTaskPageResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListTaskPageRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::list_task_page(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListTaskPageSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/GetTaskGrid" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetTaskGridSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::GetTaskGridRequest>
+                    for GetTaskGridSvc<T> {
+                        type Response = super::GetTaskGridResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetTaskGridRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::get_task_grid(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetTaskGridSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

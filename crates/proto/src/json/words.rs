@@ -64,6 +64,7 @@ words!(
     log::LogStream,
     run::AttemptEnding,
     run::DiagnosticSeverity,
+    run::InputBasis,
     run::PlanExtent,
     run::PlannedAction,
     run::ResourceAction,

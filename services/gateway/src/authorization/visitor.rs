@@ -41,6 +41,11 @@ impl Visitor {
         self.rights.sees_values
     }
 
+    /// Whether the caller sees the values of inputs.
+    pub(crate) const fn sees_inputs(&self) -> bool {
+        self.rights.sees_inputs
+    }
+
     /// Refuses an answer that has values of plans if the caller may not see them.
     pub(crate) fn may_see_values(&self) -> Result<(), Problem> {
         if self.sees_values() {

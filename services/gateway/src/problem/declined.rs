@@ -53,7 +53,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
             // Any failure of an inspection counts as the client's (docs/compatibility.md#api).
             (Reason::NotAllowed, _) | (_, RunMode::Inspect) => answer(StatusCode::BAD_REQUEST),
-            (_, RunMode::Later | RunMode::Now) => answer(StatusCode::INTERNAL_SERVER_ERROR),
+            _ => answer(StatusCode::INTERNAL_SERVER_ERROR),
         },
         (_, Reason::Unknown) => Problem::unknown_task(name),
         (Change::Update, _) => {

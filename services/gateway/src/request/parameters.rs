@@ -7,6 +7,7 @@ use cts_proto::task::v1::TaskOrder::{Since, State, Unspecified};
 use cts_rpc::convert::current_state_to_wire;
 
 use crate::request::query::{pairs, single};
+use crate::request::run_mode::RunMode;
 
 /// Entries in one answer, if the client names no number.
 const DEFAULT_LIMIT: u32 = 100;
@@ -182,6 +183,18 @@ pub(crate) fn replacement_releases(query: Option<&str>) -> Result<bool, Paramete
     let pairs = pairs(query.unwrap_or_default());
     let releases = choice(&pairs, "release", "true", &[("true", true)])?;
     Ok(releases.unwrap_or(false))
+}
+
+/// The mode of a change with the parameter `wait`: only an answer to `run=now` need not wait.
+pub(crate) fn waiting_mode(query: Option<&str>, mode: RunMode) -> Result<RunMode, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let expected = "true, or false with run=now and the method PATCH or PUT";
+    let wait = read(&pairs, "wait", expected, |text| match (text, mode) {
+        ("true", _) => Some(mode),
+        ("false", RunMode::Now) => Some(RunMode::Request),
+        _ => None,
+    });
+    Ok(wait?.unwrap_or(mode))
 }
 
 /// Additions to a run that a caller wants.
@@ -393,6 +406,22 @@ mod tests {
             };
             assert_eq!(page.states, [i32::from(current_state_to_wire(state))]);
         }
+    }
+
+    #[test]
+    fn only_an_apply_need_not_be_waited_for() {
+        let modes = [RunMode::Later, RunMode::Now, RunMode::Inspect];
+        for mode in modes {
+            for query in [None, Some("other=1"), Some("wait=true")] {
+                assert_eq!(waiting_mode(query, mode), Ok(mode), "{query:?}");
+            }
+            for query in ["wait", "wait=", "wait=False", "wait=false&wait=false"] {
+                let error = waiting_mode(Some(query), mode).unwrap_err();
+                assert_eq!(error.name, "wait", "{query}");
+            }
+        }
+        let modes = modes.map(|mode| waiting_mode(Some("run=x&wait=false"), mode).ok());
+        assert_eq!(modes, [None, Some(RunMode::Request), None]);
     }
 
     #[test]

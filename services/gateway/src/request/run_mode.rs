@@ -9,6 +9,8 @@ pub(crate) enum RunMode {
     Later,
     /// An apply.
     Now,
+    /// An apply that the answer does not wait for.
+    Request,
     /// A plan instead of the change.
     Inspect,
 }

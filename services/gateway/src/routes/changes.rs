@@ -1,12 +1,14 @@
 //! Endpoints that change tasks: `POST`, `DELETE` and `PUT` of the new family, `PATCH` of the legacy family
 //! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use cts_core::go::InvalidDuration;
 use cts_core::runs::SKIPPED_INSPECTION;
 use cts_core::state::StateDecision;
 use cts_proto::json::KnownState;
+use http::header::LOCATION;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::{Value, json};
 
 use crate::api_request::ApiRequest;
 use crate::body::BodyError;
@@ -143,6 +145,11 @@ pub(crate) async fn replace(
         .replace(request.task, revision, (request.mode, release))
         .await
         .map_err(|error| Problem::unchanged(error, Change::Replace, &name))?;
+    let run = &changed.requested;
+    if !run.is_empty() {
+        let answer = requested(run, &json!({ "request_id": id, "run": run }));
+        return Ok(etag::with_revision(answer, changed.task.revision));
+    }
     let answer = ReplacedAnswer {
         request_id: id,
         revision: changed.task.revision,
@@ -152,6 +159,12 @@ pub(crate) async fn replace(
     let answer = json::answer(StatusCode::OK, &answer);
     let answer = etag::with_revision(answer, changed.task.revision);
     Ok(with_waiting(answer, &changed.waiting))
+}
+
+/// The answer to a change whose run is requested.
+fn requested(run: &str, body: &Value) -> Response {
+    let location = [(LOCATION, format!("/v1/runs/{run}"))];
+    (location, json::answer(StatusCode::ACCEPTED, body)).into_response()
 }
 
 /// The answer with the id of the run that waits for consent, if one does (docs/rest.md#consent).
@@ -296,13 +309,17 @@ pub(crate) async fn update(
         }
     };
     let answer = match mode {
-        RunMode::Later | RunMode::Now => json::answer(StatusCode::OK, &EmptyAnswer {}),
+        RunMode::Request if !updated.requested_run_id.is_empty() => {
+            let run = &updated.requested_run_id;
+            requested(run, &json!({ "run": run }))
+        }
         RunMode::Inspect => json::answer(
             StatusCode::OK,
             &UpdateInspectedAnswer {
                 inspect: TaskPlanObject::of_update(updated.plan.as_ref(), is_allowed),
             },
         ),
+        _ => json::answer(StatusCode::OK, &EmptyAnswer {}),
     };
     Ok(with_waiting(answer, &updated.waiting_run_id))
 }
@@ -310,8 +327,8 @@ pub(crate) async fn update(
 fn log_update(name: &str, enabled: bool, mode: RunMode, id: RequestId) {
     let message = match (mode, enabled) {
         (RunMode::Inspect, _) => "generating inspect plan if task becomes enabled",
-        (RunMode::Later | RunMode::Now, true) => "enabling task",
-        (RunMode::Later | RunMode::Now, false) => "disabling task",
+        (_, true) => "enabling task",
+        (_, false) => "disabling task",
     };
     tracing::info!(target: "api.updatetask", request_id = %id, task_name = name, "{message}");
 }
@@ -327,7 +344,7 @@ fn log_refused_creation(name: &str, error: &ChangeError, mode: RunMode, id: Requ
     let message = match mode {
         _ if is_in_use => "bad request",
         RunMode::Inspect => "error inspecting new task",
-        RunMode::Later | RunMode::Now => "error creating task",
+        _ => "error creating task",
     };
     tracing::error!(target: "api.createtask", request_id = %id, task_name = name, error = chain(error), "{message}");
 }

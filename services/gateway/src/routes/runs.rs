@@ -127,6 +127,17 @@ pub(crate) async fn plan(
     Ok(request.answer(StatusCode::OK, &answer))
 }
 
+/// The input of the run `run`, as data.
+pub(crate) async fn input(
+    questions: &RunClient,
+    run: &str,
+    request: &ApiRequest,
+) -> Result<Response, Problem> {
+    visible(questions, run, RunIncludes::default(), request).await?;
+    let input = questions.input(run, request.visitor.sees_inputs()).await?;
+    Ok(request.id_first(StatusCode::OK, input))
+}
+
 /// Cancels the run `run`: 202 while its worker stops the run, 200 if no further step follows.
 pub(crate) async fn cancel(
     calls: &RunClient,

@@ -80,6 +80,10 @@ impl Reason {
 impl From<Status> for ChangeError {
     fn from(status: Status) -> Self {
         match Reason::of(&status) {
+            // The mode of wait=false, which only later versions know.
+            Some(Reason::Invalid) if status.message().starts_with("unknown enumeration value") => {
+                Self::Ask(CallError::TooOld("wait=false"))
+            }
             Some(reason) => Self::Declined {
                 reason,
                 message: status.message().to_owned(),
@@ -106,6 +110,8 @@ pub(crate) struct Changed {
     pub(crate) held: Option<String>,
     /// Id of its run that waits for consent; empty if none does.
     pub(crate) waiting: String,
+    /// Id of its run, if the answer does not wait for it; empty otherwise.
+    pub(crate) requested: String,
 }
 
 impl TaskChangeClient {
@@ -167,6 +173,7 @@ impl TaskChangeClient {
         Ok(Changed {
             held,
             waiting: answer.waiting_run_id,
+            requested: answer.requested_run_id,
             ..changed
         })
     }
@@ -276,6 +283,7 @@ fn changed(
         plan,
         held: None,
         waiting: String::new(),
+        requested: String::new(),
     })
 }
 
@@ -283,6 +291,7 @@ const fn run_mode(mode: RunMode) -> proto::RunMode {
     match mode {
         RunMode::Later => proto::RunMode::Unspecified,
         RunMode::Now => proto::RunMode::Now,
+        RunMode::Request => proto::RunMode::Request,
         RunMode::Inspect => proto::RunMode::Inspect,
     }
 }

@@ -112,6 +112,27 @@ impl RunClient {
         }
     }
 
+    /// The input of one run that exists, as data, with or without its values.
+    pub(crate) async fn input(
+        &self,
+        id: &str,
+        with_values: bool,
+    ) -> Result<proto::InputData, CallError> {
+        let request = proto::GetInputRequest {
+            run_id: id.to_owned(),
+            without_values: !with_values,
+        };
+        match ask(CALL_LIMIT, call!(self.plans.get_input(request))).await {
+            Err(CallError::Call(status)) if status.code() == Code::NotFound => {
+                Err(CallError::Refused(status.message().to_owned()))
+            }
+            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
+                Err(CallError::TooOld("inputs of runs"))
+            }
+            answer => present(answer?.into_inner().input, "GetInputResponse.input"),
+        }
+    }
+
     /// Cancels a run, and returns the run after that. Sent once: a lost call may have arrived, and a second call would
     /// be refused. `by` is for the audit records. Texts name only other tasks that are visible: `None` for all.
     pub(crate) async fn cancel(

@@ -106,9 +106,8 @@ fn row(operation: &str) -> (Option<Role>, bool) {
         "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
         | "getTasks" | "getCurrentStates" | "getOverview" | "getTask" | "explainTask"
         | "getTerraformState" | "getRuns" | "getRun" | "getRunLog" | "getRunPlan"
-        | "getApprovals" | "getApproval" | "followRuns" | "getDocument" | "getDocumentAsYaml" => {
-            (Read, true)
-        }
+        | "getRunInput" | "getApprovals" | "getApproval" | "followRuns" | "getDocument"
+        | "getDocumentAsYaml" => (Read, true),
         "getConfiguration" | "getQueue" | "getBrake" => (Read, false),
         "approveRun" | "rejectRun" | "approveSet" | "reopenApprovals" => (Approve, true),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),

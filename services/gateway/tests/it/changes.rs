@@ -10,6 +10,7 @@ use cts_proto::task::v1::{
 };
 use serde_json::{Value, json};
 
+use crate::runs::RUN;
 use crate::stage::{JSON, REQUEST_ID, Stage};
 use crate::tasks::{MemoryTasks, RequestedChange, three_tasks};
 
@@ -232,6 +233,69 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
     };
     let asked = asked(&tasks, "DELETE", "/v1/tasks/dns", "").await;
     assert_eq!(asked, [RequestedChange::Delete(deletion)]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_waited_for_has_its_id_in_the_answer() {
+    let tasks = three_tasks();
+    let stage = Stage::start(tasks.clone()).await;
+    let on = json!({"enabled": true}).to_string();
+    let replaced = new_task("dns").to_string();
+    let location = format!("/v1/runs/{RUN}");
+    let path = "/v1/tasks/dns?run=now&wait=false";
+    let answer = stage.ask_with("PATCH", path, CURRENT, on.as_bytes()).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert_eq!(answer.header("Location"), Some(&*location));
+    assert_eq!(answer.json(), json!({ "run": RUN }));
+    let answer = stage
+        .ask_with("PUT", path, CURRENT, replaced.as_bytes())
+        .await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert_eq!(answer.header("Location"), Some(&*location));
+    assert_eq!(answer.header("ETag"), Some("\"4\""));
+    assert_eq!(answer.json(), json!({"request_id": REQUEST_ID, "run": RUN}));
+    let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
+    let modes = asked.iter().map(|asked| match asked {
+        RequestedChange::Update(request) => request.run_mode(),
+        RequestedChange::Replace(request) => request.run_mode(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(modes.collect::<Vec<_>>(), [RunMode::Request; 2]);
+
+    // Nothing runs, so nothing is requested.
+    let off = json!({"enabled": false}).to_string();
+    let answer = stage.ask_with("PATCH", path, CURRENT, off.as_bytes()).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({})));
+    tasks.changes.lock().unwrap().clear();
+    let created = new_task("new").to_string();
+    for (method, path, body) in [
+        ("PATCH", "/v1/tasks/dns?wait=false", &on),
+        ("PATCH", "/v1/tasks/dns?run=inspect&wait=false", &on),
+        ("PATCH", "/v1/tasks/dns?run=now&wait=no", &on),
+        ("PUT", "/v1/tasks/dns?wait=false", &replaced),
+        ("POST", "/v1/tasks?run=now&wait=false", &created),
+        ("POST", "/v1/tasks?wait=false", &created),
+    ] {
+        let answer = stage.ask_with(method, path, CURRENT, body.as_bytes()).await;
+        assert_eq!(answer.status, 400, "{method} {path} {answer:?}");
+        assert!(answer.body.contains("\\\"wait\\\""), "{answer:?}");
+    }
+    assert_eq!(tasks.changes.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn an_earlier_scheduler_knows_no_request_without_waiting() {
+    let stage = Stage::start(three_tasks()).await;
+    for (method, body) in [
+        ("PATCH", json!({"enabled": true})),
+        ("PUT", new_task("earlier")),
+    ] {
+        let path = "/v1/tasks/earlier?run=now&wait=false";
+        let body = body.to_string();
+        let answer = stage.ask_with(method, path, CURRENT, body.as_bytes()).await;
+        assert_eq!(answer.status, 501, "{method} {answer:?}");
+        assert!(answer.body.contains("wait=false"), "{answer:?}");
+    }
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@ pub(crate) mod approvals;
 use cts_proto::run::v1::plan_service_server::PlanService;
 use cts_proto::run::v1::planned_value::Value as Shown;
 use cts_proto::run::v1::{
-    DeferredChange, GetPlanRequest, GetPlanResponse, PlanCounts, PlanData, PlanExtent,
-    PlannedAction, PlannedAttribute, PlannedChange, PlannedInvocation, PlannedOutput, PlannedValue,
-    RecordPlanRequest, RecordPlanResponse,
+    DeferredChange, GetInputRequest, GetInputResponse, GetPlanRequest, GetPlanResponse, InputBasis,
+    InputData, InputItem, PlanCounts, PlanData, PlanExtent, PlannedAction, PlannedAttribute,
+    PlannedChange, PlannedInvocation, PlannedOutput, PlannedValue, RecordPlanRequest,
+    RecordPlanResponse,
 };
 use cts_testkit::refused_calls;
 use serde_json::{Value, json};
@@ -25,6 +26,8 @@ pub(crate) struct MemoryPlans {
     pub(crate) absent: bool,
     /// Whether values are not asked for.
     pub(crate) hides: bool,
+    /// Whether values of inputs are not asked for, if that is tested.
+    pub(crate) hides_inputs: Option<bool>,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "fields are optional")]
@@ -133,6 +136,54 @@ impl PlanService for MemoryPlans {
         let parts = Vec::from(parts);
         Ok(Response::new(tokio_stream::iter(parts)))
     }
+
+    async fn get_input(
+        &self,
+        request: Request<GetInputRequest>,
+    ) -> Result<Response<GetInputResponse>, Status> {
+        let request = request.into_inner();
+        let hides = self.hides_inputs.unwrap_or(request.without_values);
+        assert_eq!(request.without_values, hides);
+        if self.absent {
+            return Err(Status::not_found("run x has no input"));
+        }
+        let input = Some(input());
+        Ok(Response::new(GetInputResponse { input }))
+    }
+}
+
+/// An input with every member.
+fn input() -> InputData {
+    let item = |list: &str, name: &str| InputItem {
+        list: list.to_owned(),
+        name: name.to_owned(),
+        ..InputItem::default()
+    };
+    InputData {
+        task_name: "dns".into(),
+        basis: InputBasis::Applied.into(),
+        compared_with: RUN.into(),
+        notes: vec!["the module was changed".into()],
+        values_hidden: "why".into(),
+        items: vec![
+            InputItem {
+                service: "web".into(),
+                value: json_value("{\"port\":81}"),
+                changed: true,
+                before: json_value("{\"port\":80}"),
+                ..item("services", "web-1.n.dc1")
+            },
+            InputItem {
+                changed: true,
+                before: value(Shown::Hidden(true)),
+                ..item("consul_kv", "app/gone")
+            },
+            InputItem {
+                value: json_value("12345678901234567890123"),
+                ..item("variables", "size")
+            },
+        ],
+    }
 }
 
 async fn stage(plans: MemoryPlans) -> Stage {
@@ -208,4 +259,58 @@ async fn a_missing_plan_has_its_reason() {
     );
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("earlier version"), "{message}");
+}
+
+#[tokio::test]
+async fn the_input_of_a_run_is_shown() {
+    let stage = stage(MemoryPlans::default()).await;
+    let answer = stage.ask("GET", &format!("/v1/runs/{RUN}/input")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(
+        answer.body.contains("12345678901234567890123"),
+        "{answer:?}"
+    );
+    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(body["request_id"], REQUEST_ID);
+    let input = &body;
+    assert_eq!(input["basis"], "applied");
+    assert_eq!(input["compared_with"], RUN);
+    assert_eq!(
+        input["items"][0],
+        json!({"list": "services", "name": "web-1.n.dc1", "service": "web", "value": {"value": {"port": 81}},
+               "changed": true, "before": {"value": {"port": 80}}})
+    );
+    assert_eq!(
+        input["items"][1],
+        json!({"list": "consul_kv", "name": "app/gone", "changed": true, "before": {"hidden": true}})
+    );
+}
+
+#[tokio::test]
+async fn a_missing_input_has_its_reason() {
+    for (plans, run, expected) in [
+        (MemoryPlans::default(), "no-run", (404, "run-unknown")),
+        (
+            MemoryPlans {
+                absent: true,
+                ..MemoryPlans::default()
+            },
+            RUN,
+            (409, "run-conflict"),
+        ),
+        (
+            MemoryPlans {
+                unserved: true,
+                ..MemoryPlans::default()
+            },
+            RUN,
+            (501, "scheduler-outdated"),
+        ),
+    ] {
+        let answer = stage(plans).await;
+        let answer = answer.ask("GET", &format!("/v1/runs/{run}/input")).await;
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        let code = body["error"]["code"].as_str().unwrap();
+        assert_eq!((answer.status, code), expected, "{body}");
+    }
 }

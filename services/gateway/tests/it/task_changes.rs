@@ -47,6 +47,11 @@ fn fate(name: &str) -> Result<(), Status> {
         ),
         "refused" => declined(Code::InvalidArgument, "invalid", "the name is no name"),
         "forbidden" => declined(Code::InvalidArgument, "not_allowed", "security says no"),
+        "earlier" => declined(
+            Code::InvalidArgument,
+            "invalid",
+            "unknown enumeration value 3",
+        ),
         "broken" => Status::internal("database at 10.0.0.7 said no"),
         "newer" => declined(Code::Unknown, "made_up_later", "inner text"),
         "away" => Status::unavailable("the database is away"),
@@ -65,6 +70,14 @@ fn plan(mode: RunMode, runs: bool) -> Option<Planned> {
 /// The run that waits for consent, for the task `edge-lb` and for tasks that are described so.
 fn waiting(text: &str) -> String {
     if ["edge-lb", "waits for consent"].contains(&text) {
+        return RUN.to_owned();
+    }
+    String::new()
+}
+
+/// The run that is requested, if the answer does not wait for a run.
+fn requested(mode: RunMode, runs: bool) -> String {
+    if mode == RunMode::Request && runs {
         return RUN.to_owned();
     }
     String::new()
@@ -124,6 +137,7 @@ impl MemoryTasks {
             } else {
                 String::new()
             },
+            requested_run_id: requested(request.run_mode(), request.enabled == Some(true)),
         })
     }
 
@@ -138,6 +152,7 @@ impl MemoryTasks {
             let message = format!("the task is at revision {REVISION}");
             return Err(declined(Code::Aborted, "revision", &message));
         }
+        let requested = requested(request.run_mode(), true);
         let task = request.task.unwrap();
         Ok(ReplaceTaskResponse {
             waiting_run_id: waiting(&task.description),
@@ -146,6 +161,7 @@ impl MemoryTasks {
                 ..task
             }),
             held: String::new(),
+            requested_run_id: requested,
         })
     }
 

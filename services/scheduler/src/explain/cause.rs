@@ -98,7 +98,7 @@ async fn handed_over(store: &dyn Store, run: &RunRecord) -> Result<Option<String
 }
 
 /// An input that is still stored and can be read.
-async fn input(store: &dyn Store, hash: Digest) -> Result<Option<RunInput>, StoreError> {
+pub(crate) async fn input(store: &dyn Store, hash: Digest) -> Result<Option<RunInput>, StoreError> {
     let Some(hashes) = store.input(hash).await? else {
         return Ok(None);
     };

@@ -1,6 +1,7 @@
-//! `cts.run.v1.PlanService`: plans of runs as data.
+//! `cts.run.v1.PlanService`: plans and inputs of runs as data.
 
 mod hidden_values;
+mod shown_input;
 
 use std::mem::take;
 use std::pin::Pin;
@@ -14,11 +15,13 @@ use cts_rpc::{chunks, convert};
 use cts_store::Store;
 use futures::Stream;
 use prost::Message;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tonic::{Request, Response, Status};
 
 use self::hidden_values::{hide_values, values};
+use self::shown_input::shown_input;
 use crate::approval::content::{InvalidPlan, decode};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::status::OrStatus as _;
@@ -29,7 +32,7 @@ pub(crate) struct PlanEndpoint {
     proofs: LeaseProofs,
     /// Room for plans that workers report. A slow reader takes nothing of this room.
     reports: Arc<Semaphore>,
-    /// Room for plans that are read.
+    /// Room for plans and inputs that are read.
     readings: Arc<Semaphore>,
 }
 
@@ -112,6 +115,27 @@ impl PlanService for PlanEndpoint {
             Ok(proto::GetPlanResponse { part: Some(part) })
         });
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+    }
+
+    async fn get_input(
+        &self,
+        request: Request<proto::GetInputRequest>,
+    ) -> Result<Response<proto::GetInputResponse>, Status> {
+        let sees_inputs = rights(&request).sees_inputs;
+        let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let room = self.readings.acquire().await;
+        let _room = room.map_err(|error| Status::internal(error.to_string()))?;
+        let hides = request.without_values || !sees_inputs;
+        // Inputs may be large.
+        let (store, runtime) = (Arc::clone(&self.store), Handle::current());
+        let shown = move || runtime.block_on(shown_input(&*store, run, hides));
+        let shown = spawn_blocking(shown).await;
+        let shown = shown.map_err(|error| Status::internal(error.to_string()))?;
+        let missing = || format!("run {run} does not exist, or has no input that can be read");
+        let input = shown.or_status()?;
+        let input = Some(input.ok_or_else(|| Status::not_found(missing()))?);
+        Ok(Response::new(proto::GetInputResponse { input }))
     }
 }
 

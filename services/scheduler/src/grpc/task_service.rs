@@ -199,17 +199,16 @@ impl TaskService for TaskEndpoint {
             Some(enabled) => record.with("enabled", &enabled),
             None => record,
         };
-        let Done {
-            task, plan, waits, ..
-        } = self
+        let done = self
             .recorded(record, async move |work| {
                 work.update(&name, enabled, run, &approve).await
             })
             .await?;
         Ok(Response::new(proto::UpdateTaskResponse {
-            task: Some(self.shown(&task).await?),
-            plan,
-            waiting_run_id: id_of(waits),
+            task: Some(self.shown(&done.task).await?),
+            plan: done.plan,
+            waiting_run_id: id_of(done.waits),
+            requested_run_id: id_of(done.requested),
         }))
     }
 
@@ -227,17 +226,16 @@ impl TaskService for TaskEndpoint {
         let record = record.with("revision", &revision);
         let releases = request.release;
         let record = record.with("release", &releases);
-        let Done {
-            task, held, waits, ..
-        } = self
+        let done = self
             .recorded(record, async move |work| {
                 work.replace(&name, draft, revision, (run, releases)).await
             })
             .await?;
         Ok(Response::new(proto::ReplaceTaskResponse {
-            task: Some(self.shown(&task).await?),
-            held: held.unwrap_or_default(),
-            waiting_run_id: id_of(waits),
+            task: Some(self.shown(&done.task).await?),
+            held: done.held.unwrap_or_default(),
+            waiting_run_id: id_of(done.waits),
+            requested_run_id: id_of(done.requested),
         }))
     }
 
@@ -406,6 +404,7 @@ fn run_of(mode: i32) -> Result<Run, Status> {
         Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
         Ok(proto::RunMode::Now) => Ok(Run::Now),
         Ok(proto::RunMode::Inspect) => Ok(Run::Inspect),
+        Ok(proto::RunMode::Request) => Ok(Run::Request),
         Err(unknown) => Err(TaskRefusal::Invalid(unknown.to_string()).into()),
     }
 }

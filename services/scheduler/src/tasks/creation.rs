@@ -26,8 +26,8 @@ impl TaskCommands {
         let (kind, creation) = match run {
             Run::Inspect if spec.enabled => (RunKind::Plan, Creation::Discard),
             Run::Inspect => (RunKind::Check, Creation::Discard),
-            Run::Now if spec.enabled => (RunKind::Apply, Creation::Keep),
-            Run::Now | Run::Check => (RunKind::Check, Creation::Keep),
+            Run::Now | Run::Request if spec.enabled => (RunKind::Apply, Creation::Keep),
+            Run::Now | Run::Request | Run::Check => (RunKind::Check, Creation::Keep),
         };
         let new = NewTask {
             spec,

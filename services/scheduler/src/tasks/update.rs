@@ -41,7 +41,7 @@ impl TaskCommands {
                 approve: shown,
                 ..TaskChange::default()
             };
-            match self.change(name, change).await {
+            match self.change(name, change, run).await {
                 // The task was changed in between, so the effect of the request may differ.
                 Err(TaskRefusal::Revision { .. }) => {}
                 done => return done,
@@ -62,11 +62,12 @@ impl TaskCommands {
         }))
     }
 
-    /// Changes an idle task, and waits for the run that is requested with the change.
+    /// Changes an idle task, and waits for the run that is requested with the change, unless `mode` says otherwise.
     pub(super) async fn change(
         &self,
         name: &TaskName,
         change: TaskChange,
+        mode: Run,
     ) -> Result<Done, TaskRefusal> {
         let (revision, request) = (change.revision, change.request);
         let change = TaskChange {
@@ -101,6 +102,10 @@ impl TaskCommands {
         }
         let mut done = Done::with(task);
         if let Some((run, _)) = request {
+            if mode == Run::Request {
+                done.requested = Some(run);
+                return Ok(done);
+            }
             match self.end_of(run).await? {
                 RunEnd::Succeeded(plan) => done.plan = plan,
                 RunEnd::Held(reason) => done.held = Some(reason),
@@ -121,9 +126,9 @@ const fn effect(now: bool, wanted: Option<bool>, run: Run) -> (Option<bool>, Opt
     };
     match (on, run) {
         (false, Run::Inspect) => (None, None),
-        (false, Run::Check | Run::Now) => (wanted, None),
+        (false, Run::Check | Run::Now | Run::Request) => (wanted, None),
         (true, Run::Inspect) => (None, Some(RunKind::Plan)),
-        (true, Run::Now) => (wanted, Some(RunKind::Apply)),
+        (true, Run::Now | Run::Request) => (wanted, Some(RunKind::Apply)),
         (true, Run::Check) if now => (None, None),
         (true, Run::Check) => (wanted, Some(RunKind::Check)),
     }
@@ -140,12 +145,14 @@ mod tests {
         let rows = [
             (false, on, Run::Check, (on, Some(check))),
             (false, on, Run::Now, (on, Some(apply))),
+            (false, on, Run::Request, (on, Some(apply))),
             (false, on, Run::Inspect, (None, Some(plan))),
             (true, on, Run::Check, (None, None)),
             (true, on, Run::Now, (on, Some(apply))),
             (true, on, Run::Inspect, (None, Some(plan))),
             (true, off, Run::Check, (off, None)),
             (true, off, Run::Now, (off, None)),
+            (true, off, Run::Request, (off, None)),
             (true, off, Run::Inspect, (None, None)),
             (false, off, Run::Check, (off, None)),
             (false, off, Run::Now, (off, None)),

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod drains;
+mod inputs;
 mod lease_proofs;
 mod leases;
 mod plans;

@@ -49,6 +49,7 @@ async fn served_document_equals_the_repository_and_its_paths_exist() {
         "GET /v1/queue",
         "GET /v1/runs",
         "GET /v1/runs/{id}",
+        "GET /v1/runs/{id}/input",
         "GET /v1/runs/{id}/log",
         "GET /v1/runs/{id}/plan",
         "GET /v1/status",

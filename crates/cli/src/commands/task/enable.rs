@@ -63,7 +63,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Enable) -> Result<(
     let answer = session
         .unless_busy(&client, options.wait, name, async || match &approve {
             Some(effect) => client.run_approved_task(name, effect).await,
-            None => client.run_task(name).await,
+            None => client.run_task(name, true).await.map(drop),
         })
         .await;
     answer.map_err(|error| {

@@ -151,7 +151,7 @@ impl Step<'_, '_> {
             }
             (true, false) => {
                 self.begin(&task.name, "replacing", runs);
-                let call = self.here.replace_task(&task.name, &request, false);
+                let call = self.here.replace_task(&task.name, &request, false, true);
                 let call = self
                     .session
                     .say_what_is_waited_for(self.here, &task.name, call);

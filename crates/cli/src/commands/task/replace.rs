@@ -29,7 +29,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
         show(session, name, &found, options.query.wide.width());
     }
     let replaces = !found.is_empty() && !options.dry_run;
-    let mut held = None;
+    let mut replaced = Replaced::default();
     if replaces {
         let approved =
             options.auto_approve || approve(session, &client, &wanted, options.release).await?;
@@ -39,19 +39,20 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
         if output == Output::Table && wanted.enabled {
             session.ui.info(&format!("Replacing and running '{name}'"));
         }
-        held = replace(session, &client, &file, options.release)
-            .await?
-            .held;
+        replaced = replace(session, &client, &file, options).await?;
     }
     match output {
         Output::Json => {
-            let document = document(name, &found, replaces, held.as_deref());
+            let document = document(name, &found, replaces, &replaced);
             session.ui.result(&format!("{document:#}\n"));
         }
         Output::Table if replaces => {
             session.ui.info(&format!("Task '{name}' replaced"));
-            if let Some(held) = &held {
+            if let Some(held) = &replaced.held {
                 session.ui.note(&pending(name, held));
+            }
+            if let Some(run) = &replaced.run {
+                session.ui.note(&format!("Its run is {}", on_one_line(run)));
             }
         }
         Output::Table => {}
@@ -101,10 +102,11 @@ async fn replace(
     session: &mut Session<'_>,
     client: &ApiClient,
     file: &TaskFile,
-    release: bool,
+    options: &Replace,
 ) -> Result<Replaced, ExitStatus> {
     let name = file.name.as_str();
-    let call = client.replace_task(name, &file.request, release);
+    let (release, waits) = (options.release, !options.no_wait);
+    let call = client.replace_task(name, &file.request, release, waits);
     let answer = session.say_what_is_waited_for(client, name, call).await;
     answer.map_err(|error| {
         if error.is_failed_run() {
@@ -131,7 +133,7 @@ pub(super) fn show_hold(session: &mut Session<'_>, name: &str, hold: &Hold) {
     }
 }
 
-fn document(name: &str, found: &[Difference], replaced: bool, held: Option<&str>) -> Value {
+fn document(name: &str, found: &[Difference], replaces: bool, replaced: &Replaced) -> Value {
     let found = found.iter().map(|difference| {
         json!({
             "member": difference.member,
@@ -140,9 +142,11 @@ fn document(name: &str, found: &[Difference], replaced: bool, held: Option<&str>
         })
     });
     let found: Vec<Value> = found.collect();
-    let mut document = json!({ "task": name, "replaced": replaced, "differences": found });
-    if let (Some(held), Some(members)) = (held, document.as_object_mut()) {
-        members.insert("held".to_owned(), held.into());
+    let mut document = json!({ "task": name, "replaced": replaces, "differences": found });
+    for (member, value) in [("held", &replaced.held), ("run_id", &replaced.run)] {
+        if let Some(value) = value {
+            document[member] = json!(value);
+        }
     }
     document
 }

@@ -10,6 +10,7 @@ use super::show::last_run;
 use super::watch::Watch;
 use crate::arguments::{self, Output};
 use crate::commands::table::sheet;
+use crate::commands::terminal_text::on_one_line;
 
 /// The API has no call for a run alone: running comes with enabling. Therefore a disabled task is refused here, because
 /// it would stay enabled.
@@ -31,6 +32,19 @@ pub(super) async fn run(
         let hint = format!("`cts task enable {name}` enables it and runs it");
         return Err(session.fail(&headline, &hint));
     }
+    if options.no_wait {
+        let call = async || client.run_task(name, false).await;
+        let run = session.unless_busy(&client, options.wait, name, call).await;
+        let run = run
+            .map_err(|error| failed(session, error))?
+            .unwrap_or_default();
+        let text = match output {
+            Output::Json => format!("{:#}\n", json!({ "task": name, "run_id": run })),
+            Output::Table => format!("'{name}' runs as {}\n", on_one_line(&run)),
+        };
+        session.ui.result(&text);
+        return Ok(());
+    }
     let before = client
         .task_status(name)
         .await
@@ -41,7 +55,7 @@ pub(super) async fn run(
     let (answer, run) = if options.watch {
         watched(session, &client, output, name, options.wait).await
     } else {
-        let call = async || client.run_task(name).await;
+        let call = async || client.run_task(name, true).await;
         let answer = session.unless_busy(&client, options.wait, name, call).await;
         (answer, None)
     };
@@ -86,12 +100,12 @@ async fn watched(
     output: Output,
     name: &str,
     wait: bool,
-) -> (Result<(), CallError>, Option<Run>) {
+) -> (Result<Option<String>, CallError>, Option<Run>) {
     let mut watch = None;
     let attempt = async |session: &mut Session<'_>| {
         watch = None;
         let mut begun = Watch::new(client, name).await?;
-        let call = client.run_task(name);
+        let call = client.run_task(name, true);
         let answer = begun.during(session, output, call).await;
         watch = Some(begun);
         answer

@@ -4,6 +4,7 @@ pub(super) mod approvals;
 mod attempts;
 pub(super) mod cancel;
 mod failure;
+pub(super) mod input;
 pub(super) mod logs;
 pub(super) mod plan;
 pub(super) mod run_id;

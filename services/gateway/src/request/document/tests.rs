@@ -57,6 +57,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::Reject(_) => 35,
         Route::ApproveSet => 36,
         Route::ReopenApprovals => 37,
+        Route::RunInput(_) => 38,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -76,7 +77,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..38).collect());
+    assert_eq!(routes, (0..39).collect());
 }
 
 #[test]

@@ -138,6 +138,7 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
         ("GET", ""),
         ("GET", "/log"),
         ("GET", "/plan"),
+        ("GET", "/input"),
         ("POST", "/cancel"),
     ] {
         let ask = async |run: &str, token| {

@@ -43,6 +43,24 @@ async fn values_of_plans_are_for_people_who_operate_or_approve() {
 }
 
 #[tokio::test]
+async fn values_of_inputs_are_for_people_who_operate_or_approve_whatever_the_setting() {
+    for (hides_inputs, tokens) in [(true, &[READ][..]), (false, &[APPROVE, OPERATE, ADMIN])] {
+        let stage = stage(Scene {
+            plans: MemoryPlans {
+                hides_inputs: Some(hides_inputs),
+                ..MemoryPlans::default()
+            },
+            ..scene()
+        })
+        .await;
+        for token in tokens {
+            let path = format!("/v1/runs/{RUN}/input");
+            assert_eq!(ask(&stage, "GET", &path, Some(token)).await.status, 200);
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_effect_is_approved_with_its_task_by_those_who_may_approve() {
     let tasks = three_tasks();
     let stage = stage(Scene {

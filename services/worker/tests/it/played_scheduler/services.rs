@@ -212,6 +212,7 @@ impl PlanService for PlayedScheduler {
 
     refused_calls! {
         get_plan: run::GetPlanRequest => Self::GetPlanStream;
+        get_input: run::GetInputRequest => run::GetInputResponse;
     }
 
     async fn record_plan(

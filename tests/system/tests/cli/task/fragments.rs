@@ -114,15 +114,16 @@ fn with_files(call: Call) -> Call {
         .file("older.hcl", &with(&format!("module = \"m\"\n  {older}")))
 }
 
-fn plan() -> ScriptedAnswer {
-    let run = json!({"changes_present": true, "plan": "Plan: 1 to add."});
-    ok(json!({"request_id": REQUEST_ID, "run": run, "inspect": run, "task": {"name": "web"}}))
+fn plan(member: &str) -> ScriptedAnswer {
+    let plan = json!({"changes_present": true, "plan": "Plan: 1 to add."});
+    ok(json!({"request_id": REQUEST_ID, member: plan, "task": {"name": "web"}}))
 }
 
 /// Answers of the API to a call.
 fn script(call: &str) -> Vec<ScriptedAnswer> {
     match call {
-        "task create -task-file=web.hcl" | "task enable web" => vec![plan()],
+        "task create -task-file=web.hcl" => vec![plan("run")],
+        "task enable web" => vec![plan("inspect")],
         "task create -task-file=used.hcl" => {
             vec![refused(400, "task with name used already exists")]
         }

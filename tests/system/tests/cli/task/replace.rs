@@ -81,6 +81,23 @@ async fn the_block_of_a_task_is_shown_before_the_question() {
 }
 
 #[tokio::test]
+async fn the_run_of_a_replacement_need_not_be_waited_for() {
+    let request = REPLACE.replace("run=now", "run=now&wait=false");
+    for (options, shown) in [
+        (&[][..], "Its run is id-2"),
+        (&["-o", "json"], "\"run_id\": \"id-2\""),
+    ] {
+        let answer = ScriptedAnswer::Json(202, json!({"request_id": "", "run": "id-2"}));
+        let server = Conversation::with([web("1.2.0", &["api"]), answer]).await;
+        let call = replace(&[&["-auto-approve", "-no-wait"], options].concat());
+        let said = server.run(call, &[READ, &request]).await;
+        assert_eq!(said.code, Some(0), "{said}");
+        let printed = format!("{}{}", said.stdout, said.stderr);
+        assert!(printed.contains(shown), "no {shown:?} in {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_run_that_is_held_is_no_error() {
     let mut held = json!({"request_id": "", "revision": 2, "held": "api has 0 of the 4 instances"});
     held["task"] = json!({"name": "web", "module": "acme/lb/cts"});

@@ -71,6 +71,23 @@ async fn done_for_a_program() {
 }
 
 #[tokio::test]
+async fn a_run_is_requested_without_waiting() {
+    let request = r#"PATCH /v1/tasks/web?run=now&wait=false {"Enabled":true}"#;
+    let answer = || ScriptedAnswer::Json(202, json!({"run": "id-2"}));
+    let server = Conversation::with([task(true), answer()]).await;
+    let said = server.run(run(&["-no-wait"]), &[TASK, request]).await;
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "'web' runs as id-2\n")
+    );
+    let server = Conversation::with([task(true), busy_task("web"), answer()]).await;
+    let options = ["-no-wait", "-wait", "-o", "json"];
+    let said = server.run(run(&options), &[TASK, request, request]).await;
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(document, json!({"task": "web", "run_id": "id-2"}));
+}
+
+#[tokio::test]
 async fn a_disabled_task_is_not_run() {
     let server = Conversation::with([task(false)]).await;
     assert_snapshot!(server.run(run(&[]), &[TASK]).await);

@@ -100,3 +100,46 @@ async fn a_plan_is_shown_and_a_missing_one_is_explained() {
     let said = server.run(call, &[&path]).await;
     assert_snapshot!("runs_plan_missing", said);
 }
+
+#[tokio::test]
+async fn the_input_of_a_run_is_shown_with_its_difference() {
+    let path = format!("GET /v1/runs/{WHOLE}/input");
+    let value = |value: Value| json!({ "value": value });
+    let input = json!({
+        "task_name": "web",
+        "basis": "applied",
+        "compared_with": "id-1",
+        "items": [
+            {"list": "services", "name": "web-1.n.dc1", "service": "web", "changed": true,
+             "value": value(json!({"port": 81})), "before": value(json!({"port": 80}))},
+            {"list": "variables", "name": "size", "value": value(json!(3))},
+        ],
+    });
+    let answer = || ok(input.clone());
+    for (options, expected) in [
+        (
+            &[][..],
+            "Input of 'web':\n  services web-1.n.dc1 (web): port 81\n  variables size: 3\n",
+        ),
+        (
+            &["-diff"],
+            "Compared with run id-1, which applied 'web' before:\n  \
+             ~ services web-1.n.dc1 (web): port 80 -> 81\n",
+        ),
+    ] {
+        let server = Conversation::with([answer()]).await;
+        let call = Call::cts(&[&["runs", "input", WHOLE], options].concat());
+        let said = server.run(call, &[&path]).await;
+        assert_eq!((said.code, said.stdout.as_str()), (Some(0), expected));
+    }
+    let server = Conversation::with([answer()]).await;
+    let call = Call::cts(&["runs", "input", WHOLE, "-o", "json"]);
+    let said = server.run(call, &[&path]).await;
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(shown, input);
+    let server = Conversation::with([refused(409, "run x has no input")]).await;
+    let call = Call::cts(&["runs", "input", WHOLE]);
+    let said = server.run(call, &[&path]).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    said.stderr_has(["unable to show the input of the run", "run x has no input"]);
+}

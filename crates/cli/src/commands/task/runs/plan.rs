@@ -1,7 +1,7 @@
 //! `cts runs plan`: what a run would do.
 
 mod changes;
-mod values;
+pub(super) mod values;
 
 use cts_proto::run::v1::{PlanCounts, PlanData, PlanExtent};
 

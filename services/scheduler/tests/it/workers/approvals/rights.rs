@@ -3,11 +3,12 @@
 use std::future::pending;
 use std::path::Path;
 
-use cts_core::callers::{PlanValues, VALUES_HIDDEN};
+use cts_core::callers::{INPUTS_HIDDEN, PlanValues, VALUES_HIDDEN};
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_proto::log::v1::ReadLogRequest;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as run;
+use cts_proto::run::v1::GetInputRequest;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
 use cts_proto::run::v1::planned_value::Value;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -118,6 +119,13 @@ async fn callers_without_the_right_see_no_values_and_approve_nothing() {
             without_values: false,
         };
         let mut plans = PlanServiceClient::new(channel);
+        let input = GetInputRequest {
+            run_id: id.clone(),
+            without_values: false,
+        };
+        let input = plans.get_input(input).await.unwrap().into_inner().input;
+        let reason = if is_hidden { INPUTS_HIDDEN } else { "" };
+        assert_eq!(input.unwrap().values_hidden, reason);
         let mut parts = plans.get_plan(request).await.unwrap().into_inner();
         let mut values = Vec::new();
         while let Some(answer) = parts.message().await.unwrap() {

@@ -10,13 +10,13 @@ const LONGEST: usize = 120;
 
 /// Shows values, and notes whether one was cut.
 #[derive(Debug, Default)]
-pub(super) struct Values {
-    pub(super) has_cut: bool,
+pub(crate) struct Values {
+    pub(crate) has_cut: bool,
 }
 
 impl Values {
     /// `before -> after`; `after` alone for what is made.
-    pub(super) fn change(
+    pub(crate) fn change(
         &mut self,
         before: Option<&PlannedValue>,
         after: Option<&PlannedValue>,
