@@ -144,7 +144,7 @@ pub async fn a_shown_effect_is_approved_for_one_apply<F: Fixture>() {
     let lease = scene.lease_requested(run, "one").await;
     assert_eq!(asks(&scene, &lease, "e1").await.permit, USED);
     scene.applied(&lease).await;
-    // The same call again, after its consent was used.
+    // The call is repeated after its consent was used.
     let again = enable(&scene, shown(inspection, "e1")).await;
     assert!(matches!(again, Err(TaskError::NotShown)), "{again:?}");
 }

@@ -9,7 +9,7 @@ use crate::cell::span_micros;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 
-/// What is known when a worker asks whether it may apply its plan. For implementations.
+/// The question of a worker whether it may apply its plan, with the facts that decide. For implementations.
 #[derive(Debug)]
 pub struct Asking {
     /// The run.
@@ -163,7 +163,7 @@ impl KnownEffect {
         })
     }
 
-    /// Whether nobody has used the consent, or this very run with the same input.
+    /// Whether the consent is unused, or was used by this very run with the same input.
     fn is_of(&self, asking: &Asking) -> bool {
         let is_same = |user| user == asking.run && self.used_input.as_ref() == Some(&asking.input);
         self.used_by.is_none_or(is_same)

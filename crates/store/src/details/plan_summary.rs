@@ -4,7 +4,7 @@ use cts_core::{ChangeKind, PlanFacts};
 use cts_proto::run::v1::PlanCounts;
 use serde::{Deserialize, Serialize};
 
-/// What lists of approvals show of a plan. Stored as JSON, so members are only added.
+/// Summary of a plan for lists of approvals. Stored as JSON, so members are only added.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanSummary {
     /// Resources that are created.
@@ -82,7 +82,7 @@ impl PlanSummary {
         numbers.map(|(_, kind)| kind)
     }
 
-    /// What the rules know about the plan, without its fingerprint.
+    /// The facts about the plan that rules decide on, without its fingerprint.
     pub(crate) fn facts(&self) -> PlanFacts {
         let mut facts = PlanFacts::of_changes(self.changes());
         facts.unclear |= !self.unclear.is_empty();

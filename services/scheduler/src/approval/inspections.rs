@@ -1,4 +1,4 @@
-//! What the rules say about the plans of inspections.
+//! The consent that the plans of inspections would need.
 
 use std::sync::Arc;
 

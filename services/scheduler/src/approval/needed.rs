@@ -1,11 +1,11 @@
-//! What of a plan needs consent by a rule: for people who try a rule (docs/cli.md#cts-approvals).
+//! The parts of a plan that need consent by a rule: for people who try a rule (docs/cli.md#cts-approvals).
 
 use cts_core::{ApprovalRule, ChangeKind};
 use cts_proto::run::v1::{PlanData, PlanExtent, PlannedAction};
 
 use super::facts::{facts, kind};
 
-/// What of a plan needs consent.
+/// The parts of a plan that need consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededConsent {
     /// Whether the apply of the plan needs consent.

@@ -163,7 +163,7 @@ pub(crate) struct OverviewArguments {
     /// Milliseconds between an answer and the next question of a caller with --busy.
     #[arg(long, default_value_t = 100)]
     pub(crate) pause: u32,
-    /// So many tasks wait for consent.
+    /// Number of tasks that wait for consent.
     #[arg(long, default_value_t = 0, conflicts_with = "busy")]
     pub(crate) waiting: u32,
 }

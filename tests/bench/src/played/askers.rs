@@ -17,7 +17,7 @@ const WORKER: &str = "bench-asks";
 /// Level of zstd.
 const LEVEL: i32 = 3;
 
-/// Leases so many runs, one after the other, and asks for each whether it may be applied.
+/// Leases this number of runs, one after the other, and asks for each whether it may be applied.
 pub(crate) async fn let_wait(scheduler: &str, count: u32) -> Result<()> {
     if count == 0 {
         return Ok(());

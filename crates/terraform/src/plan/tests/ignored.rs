@@ -142,7 +142,7 @@ fn the_effect_of_a_destruction_is_the_set_of_its_addresses() {
     forgotten["change"]["actions"] = json!(["forget"]);
     assert_ne!(plan(&[forgotten]).effect, fewer.effect);
     assert_ne!(of_changes(&[deleted("m.x", "", 1)]).effect, fewer.effect);
-    // The same address in another state is another object.
+    // An address in another state is another object.
     let mut elsewhere = PlanContext {
         destroys: true,
         ..self::context()
