@@ -6,6 +6,7 @@ pub mod asking;
 pub mod consent_walk;
 pub mod flaps;
 pub mod gone_effects;
+pub mod kept_rules;
 pub mod pairs;
 pub mod recorded_plans;
 pub mod rules_of_approval;

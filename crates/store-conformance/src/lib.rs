@@ -22,8 +22,8 @@ mod upkeep;
 pub mod walk;
 
 pub use consent::{
-    approvals, asked_again, asking, consent_walk, flaps, gone_effects, pairs, recorded_plans,
-    rules_of_approval, shown_effects, withdrawn_effects,
+    approvals, asked_again, asking, consent_walk, flaps, gone_effects, kept_rules, pairs,
+    recorded_plans, rules_of_approval, shown_effects, withdrawn_effects,
 };
 pub use declarations::{
     changes, checks, configurations, configured, creation, deletion, destruction, guards, settings,

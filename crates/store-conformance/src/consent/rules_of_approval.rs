@@ -111,7 +111,11 @@ pub async fn a_rule_that_is_relaxed_asks_no_longer<F: Fixture>() {
 }
 
 /// Declares the task over the API with this rule.
-async fn declare<F: Fixture>(scene: &Scene<F>, mut task: TaskSpec, rule: Option<ApprovalRule>) {
+pub(super) async fn declare<F: Fixture>(
+    scene: &Scene<F>,
+    mut task: TaskSpec,
+    rule: Option<ApprovalRule>,
+) {
     task.api_approval = rule;
     let change = TaskChange {
         spec: Some(task),
@@ -121,48 +125,10 @@ async fn declare<F: Fixture>(scene: &Scene<F>, mut task: TaskSpec, rule: Option<
     changed.expect("the task exists");
 }
 
-async fn file_rules<F: Fixture>(scene: &Scene<F>, name: Option<&str>) -> FileRules {
+pub(super) async fn file_rules<F: Fixture>(scene: &Scene<F>, name: Option<&str>) -> FileRules {
     let name = name.map(task);
     let rules = scene.store().file_rules(name.as_ref()).await;
     rules.expect("rules can be read")
-}
-
-/// A scene whose task `a` has a rule of its file, and a stricter one of the API.
-pub async fn ruled_by_both<F: Fixture>() -> Scene<F> {
-    let scene = Scene::<F>::configured(&[ruled("a")]).await;
-    declare(&scene, ruled("a"), Some(ApprovalRule::Always)).await;
-    scene
-}
-
-/// The statement by which programs before consent change the task of [`ruled_by_both`]: without what they do not know.
-pub const EARLIER_CHANGE: &str = r#"UPDATE tasks SET enabled = FALSE, spec = replace(replace(replace(
-    spec, ',"approval":"destroy"', ''), ',"api_approval":"always"', ''), '"enabled":true,"buffer_setting"',
-    '"enabled":false,"buffer_setting"')"#;
-
-/// The statement by which programs before consent note that the API deletes a configured task.
-pub const EARLIER_DELETION: &str = "INSERT INTO deleted_tasks (name, configured, deleted_at)
-    SELECT name, configured, 0 FROM tasks";
-
-/// Asserts that both rules are in force after [`EARLIER_CHANGE`], and end with the declarations of this version.
-pub async fn keeps_its_rules<F: Fixture>(scene: &Scene<F>) {
-    let mut changed = ruled("a");
-    changed.enabled = false;
-    changed.api_approval = Some(ApprovalRule::Always);
-    assert_eq!(scene.there("a").await.spec, changed);
-    scene.enable("a", true).await;
-    let lease = begin(scene, "a", "one").await;
-    assert!(lease.asks_permission);
-    scene.interrupted(&lease).await;
-    declare(scene, ruled("a"), None).await;
-    assert_eq!(scene.there("a").await.spec, ruled("a"));
-    scene.configure(&[spec("a")]).await;
-    assert_eq!(scene.there("a").await.spec, spec("a"));
-}
-
-/// Asserts that the rule of the file is known after [`EARLIER_DELETION`].
-pub async fn keeps_its_deleted_rule<F: Fixture>(scene: &Scene<F>) {
-    let rules = file_rules(scene, Some("a")).await;
-    assert_eq!(rules.of(&spec("a")).rule, ApprovalRule::Destroy);
 }
 
 pub async fn the_api_makes_a_rule_stricter_until_a_declaration_of_the_api<F: Fixture>() {

@@ -3,7 +3,7 @@
 use cts_core::runs::AttemptOutcome;
 use cts_store::{LeaseError, StoreError};
 use cts_store_conformance::{
-    Scene, bytes_of, held_run, input, rules_of_approval, spec, stored_input, task,
+    Scene, bytes_of, held_run, input, kept_rules, spec, stored_input, task,
 };
 
 use crate::fixture::PostgresFixture;
@@ -81,14 +81,14 @@ async fn statements_of_earlier_programs_leave_held_runs_in_the_queue() {
 
 #[tokio::test]
 async fn statements_of_earlier_programs_leave_rules_of_consent_in_force() {
-    let scene = rules_of_approval::ruled_by_both::<PostgresFixture>().await;
-    let change = rules_of_approval::EARLIER_CHANGE;
+    let scene = kept_rules::ruled_by_both::<PostgresFixture>().await;
+    let change = kept_rules::EARLIER_CHANGE;
     scene.fixture().tamper(change).await;
-    rules_of_approval::keeps_its_rules(&scene).await;
-    let scene = rules_of_approval::ruled_by_both::<PostgresFixture>().await;
-    let deletion = rules_of_approval::EARLIER_DELETION;
+    kept_rules::keeps_its_rules(&scene).await;
+    let scene = kept_rules::ruled_by_both::<PostgresFixture>().await;
+    let deletion = kept_rules::EARLIER_DELETION;
     scene.fixture().tamper(deletion).await;
-    rules_of_approval::keeps_its_deleted_rule(&scene).await;
+    kept_rules::keeps_its_deleted_rule(&scene).await;
 }
 
 #[tokio::test]

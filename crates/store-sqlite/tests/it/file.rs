@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cts_store::{Refused, RefusedCode, Store as _, StoreError, TaskChange};
-use cts_store_conformance::{Fixture, Scene, held_run, input, rules_of_approval, task};
+use cts_store_conformance::{Fixture, Scene, held_run, input, kept_rules, task};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in};
@@ -73,14 +73,14 @@ async fn statements_of_earlier_programs_leave_held_runs_in_the_queue() {
 
 #[tokio::test]
 async fn statements_of_earlier_programs_leave_rules_of_consent_in_force() {
-    let scene = rules_of_approval::ruled_by_both::<SqliteFixture>().await;
-    let change = rules_of_approval::EARLIER_CHANGE;
+    let scene = kept_rules::ruled_by_both::<SqliteFixture>().await;
+    let change = kept_rules::EARLIER_CHANGE;
     scene.fixture().tamper(change).await;
-    rules_of_approval::keeps_its_rules(&scene).await;
-    let scene = rules_of_approval::ruled_by_both::<SqliteFixture>().await;
-    let deletion = rules_of_approval::EARLIER_DELETION;
+    kept_rules::keeps_its_rules(&scene).await;
+    let scene = kept_rules::ruled_by_both::<SqliteFixture>().await;
+    let deletion = kept_rules::EARLIER_DELETION;
     scene.fixture().tamper(deletion).await;
-    rules_of_approval::keeps_its_deleted_rule(&scene).await;
+    kept_rules::keeps_its_deleted_rule(&scene).await;
 }
 
 #[tokio::test]
