@@ -5,7 +5,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use crate::address::{Address, without_password};
-use crate::client::ApiClient;
+use crate::client::{ApiClient, usable};
 use crate::error::{CallError, ErrorResponse, beginning};
 use crate::model::{CodedError, ErrorAnswer};
 
@@ -41,6 +41,38 @@ pub(crate) struct Answer {
 impl ApiClient {
     pub(crate) async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, CallError> {
         self.send(Method::GET, url, Body::None).await?.decode()
+    }
+
+    /// The beginning of the answer to a `GET` of these segments below `/v1`, at most `limit` bytes of text, and whether the
+    /// answer is longer. The rest of a longer answer is not read.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`].
+    pub async fn read(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        limit: usize,
+    ) -> Result<(String, bool), CallError> {
+        let path: Result<Vec<_>, _> = path.iter().copied().map(usable).collect();
+        let mut url = self.address.endpoint(&path?);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut response = open(self, url).await?;
+        let failed = |source| transport_failed(&self.address(), self.address.is_secure(), source);
+        let mut body = Vec::new();
+        while body.len() <= limit
+            && let Some(part) = response.chunk().await.map_err(failed)?
+        {
+            body.extend_from_slice(&part);
+        }
+        let mut text = String::from_utf8_lossy(&body).into_owned();
+        let end = text.floor_char_boundary(limit);
+        let is_longer = end < text.len();
+        text.truncate(end);
+        Ok((text, is_longer))
     }
 
     pub(crate) async fn send(

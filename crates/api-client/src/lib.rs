@@ -24,13 +24,14 @@ mod token;
 pub use address::AddressError;
 pub use audit::AuditQuery;
 pub use client::ApiClient;
+pub use cts_proto::run::v1::Cause;
 pub use error::{CallError, ErrorForm, ErrorResponse, SetupError};
 pub use model::{
     Approval, Approvals, AuditRecord, Brake, BufferPeriod, ClusterConfiguration, CreatedTask,
     CurrentState, Event, EventError, Explanation, Hold, InspectedTask, Inspection, KnownState,
     NeededConsent, Overview, Replaced, Run, RunPage, Sent, StateDecision, Task, TaskPage, TaskPlan,
-    TaskStatus,
+    TaskStatus, Times,
 };
-pub use runs::{FollowedLog, RunQuery};
+pub use runs::{FollowedLog, NDJSON, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};
 pub use token::{Token, TokenError, TokenSource};

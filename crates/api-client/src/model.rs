@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub use self::sent::{
     Approval, Brake, ClusterConfiguration, CurrentState, Explanation, Hold, KnownState, Overview,
-    Run, Sent, TaskPage,
+    Run, Sent, TaskPage, Times,
 };
 
 /// A task as configured (docs/rest.md#task-objects).

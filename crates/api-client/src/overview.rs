@@ -10,7 +10,7 @@ use crate::client::{ApiClient, usable};
 use crate::error::CallError;
 use crate::model::{
     Brake, BrakeReleaseAnswer, ClusterConfiguration, CurrentState, CurrentStatesAnswer,
-    DeletionAnswer, Explanation, ExplanationAnswer, Overview, TaskPage,
+    DeletionAnswer, Explanation, ExplanationAnswer, Overview, TaskPage, Times,
 };
 
 impl ApiClient {
@@ -44,6 +44,17 @@ impl ApiClient {
     pub async fn task_page(&self, parameters: &[(&str, String)]) -> Result<TaskPage, CallError> {
         let mut url = self.address.endpoint(&["overview", "tasks"]);
         url.query_pairs_mut().extend_pairs(parameters);
+        self.get(url).await
+    }
+
+    /// How long changes took until they were applied, this far back, such as `24h`.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn times(&self, since: &str) -> Result<Times, CallError> {
+        let mut url = self.address.endpoint(&["times"]);
+        url.query_pairs_mut().append_pair("since", since);
         self.get(url).await
     }
 

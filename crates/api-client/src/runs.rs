@@ -1,14 +1,20 @@
 //! Runs, and their logs as they grow: cts-only endpoints (docs/rest.md#routes).
 
+use std::marker::PhantomData;
+
 use cts_proto::log::v1::ReadLogResponse;
-use cts_proto::run::v1::{InputData, PlanData};
+use cts_proto::run::v1::{Cause, InputData, ListCausesResponse, PlanData};
 use reqwest::{Method, Response};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::call::{Body, open, transport_failed};
 use crate::client::{ApiClient, usable};
 use crate::error::{CallError, beginning};
 use crate::model::{PlanAnswer, Run, RunAnswer, RunPage};
+
+/// The parameter for the format in which logs are read.
+pub const NDJSON: (&str, &str) = ("format", "ndjson");
 
 /// Longest part of a log, in bytes: no server sends more at once.
 const LONGEST_PART: usize = 16 * 1024 * 1024;
@@ -22,17 +28,20 @@ pub struct RunQuery {
     pub status: Option<String>,
     /// Only runs in this state: `waiting`.
     pub state: Option<String>,
+    /// Only runs that the cause of this id led to.
+    pub cause: Option<String>,
     /// No more than so many; else the server says.
     pub limit: Option<u32>,
 }
 
-/// A log: its lines until now, or until its run has ended.
+/// A log, as parts of its lines until now or until its run has ended; or the progress of its search.
 #[derive(Debug)]
-pub struct FollowedLog {
+pub struct FollowedLog<T = ReadLogResponse> {
     response: Response,
     address: String,
     secure: bool,
     received: Vec<u8>,
+    part: PhantomData<fn() -> T>,
 }
 
 impl ApiClient {
@@ -47,6 +56,7 @@ impl ApiClient {
             ("task", query.task.clone()),
             ("status", query.status.clone()),
             ("state", query.state.clone()),
+            ("cause", query.cause.clone()),
             ("limit", query.limit.map(|limit| limit.to_string())),
         ] {
             if let Some(value) = value {
@@ -54,6 +64,19 @@ impl ApiClient {
             }
         }
         self.get(url).await
+    }
+
+    /// Causes of runs, newest first, from the one of this id on.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn causes(&self, from: Option<&str>, limit: u32) -> Result<Vec<Cause>, CallError> {
+        let mut url = self.address.endpoint(&["causes"]);
+        let mut query = vec![("limit", limit.to_string())];
+        query.extend(from.map(|from| ("from", from.to_owned())));
+        url.query_pairs_mut().extend_pairs(query);
+        Ok(self.get::<ListCausesResponse>(url).await?.causes)
     }
 
     /// One run.
@@ -112,52 +135,57 @@ impl ApiClient {
         Ok(answer.decode::<RunAnswer>()?.run)
     }
 
-    /// The log of a run after `position`, until the run has ended.
+    /// The log of a run after `position`, as far as it is available now; with `follow` until the run has ended.
     ///
     /// # Errors
     ///
     /// [`CallError::is_not_found`] if no run has this id.
-    pub async fn follow_log(&self, id: &str, position: u64) -> Result<FollowedLog, CallError> {
-        self.open_log(id, position, true).await
-    }
-
-    /// The lines of the log of a run that are available now.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError::is_not_found`] if no run has this id.
-    pub async fn log(&self, id: &str) -> Result<FollowedLog, CallError> {
-        self.open_log(id, 0, false).await
-    }
-
-    async fn open_log(
+    pub async fn log(
         &self,
         id: &str,
         position: u64,
         follow: bool,
     ) -> Result<FollowedLog, CallError> {
+        let (follow, after) = (follow.to_string(), position.to_string());
+        let part = [("follow", &*follow), NDJSON, ("after", &*after)];
+        self.log_part(id, &part, None).await
+    }
+
+    /// A part of the log of a run, or of one of its attempts, by parameters of the API (docs/api.md#runs) with [`NDJSON`]:
+    /// a window, or the progress of a search.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no run has this id; status 409 if the lines of the attempt are not known.
+    pub async fn log_part<T>(
+        &self,
+        id: &str,
+        part: &[(&str, &str)],
+        attempt: Option<u32>,
+    ) -> Result<FollowedLog<T>, CallError> {
         let mut url = self.address.endpoint(&["runs", usable(id)?, "log"]);
+        let attempt = attempt.map(|attempt| ("attempt", attempt.to_string()));
         url.query_pairs_mut()
-            .append_pair("follow", if follow { "true" } else { "false" })
-            .append_pair("format", "ndjson")
-            .append_pair("after", &position.to_string());
+            .extend_pairs(part)
+            .extend_pairs(attempt);
         let response = open(self, url).await?;
         Ok(FollowedLog {
             response,
             address: self.address(),
             secure: self.address.is_secure(),
             received: Vec::new(),
+            part: PhantomData,
         })
     }
 }
 
-impl FollowedLog {
+impl<T: DeserializeOwned> FollowedLog<T> {
     /// The next part; `None` if the run has ended and this was all. Dropping the future loses nothing.
     ///
     /// # Errors
     ///
     /// The connection has failed, or it brings something else than a log.
-    pub async fn next(&mut self) -> Result<Option<ReadLogResponse>, CallError> {
+    pub async fn next(&mut self) -> Result<Option<T>, CallError> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let rest = self.received.split_off(end + 1);
@@ -178,7 +206,7 @@ impl FollowedLog {
         }
     }
 
-    fn decode(&self, line: &[u8]) -> Result<ReadLogResponse, CallError> {
+    fn decode(&self, line: &[u8]) -> Result<T, CallError> {
         serde_json::from_slice::<Value>(line)
             .and_then(serde_json::from_value)
             .map_err(|error| self.no_log(error))

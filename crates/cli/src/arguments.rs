@@ -38,8 +38,9 @@ pub use self::store_place::StorePlace;
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand};
 pub use self::table_width::{TableWidth, WideOption};
 pub(crate) use self::task::{
-    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, ListTasks,
-    OneTask, Release, Replace, Run, RunsCommand, State, Status, TaskColumn, TaskCommand, TaskLogs,
+    Audit, Cancel, Causes, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, ListTasks,
+    LogPart, OneTask, Release, Replace, Run, RunsCommand, State, Status, TaskColumn, TaskCommand,
+    TaskLogs,
 };
 pub use self::token::{CreateToken, TokenCommand};
 
@@ -86,11 +87,15 @@ pub(crate) enum Command {
     /// Look at the runs of a running cts, and cancel them.
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// List what changed in Consul and what came of it, newest first.
+    Causes(Causes),
     /// Look at what waits for consent, and approve or reject it.
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
     /// List the records of calls that changed something or were refused, newest first.
     Audit(Audit),
+    /// Let an assistant look at a running cts: a server of the Model Context Protocol.
+    Mcp(ClientOptions),
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -146,12 +146,14 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Task(command) => wait_for(task::run(command, process_env)),
         Command::Runs(command) => wait_for(task::runs(command, process_env)),
+        Command::Causes(command) => wait_for(task::causes(command, process_env)),
         Command::Approvals(command) if command.is_local() => return Outcome::Approvals(command),
         Command::Approvals(command) => wait_for(task::approvals(command, process_env)),
         Command::Status(command) => wait_for(task::status(command, process_env)),
         // `invocation` answers these.
         Command::Help { .. } | Command::Version => Ok(0),
         Command::Audit(command) => wait_for(task::audit(command, process_env)),
+        Command::Mcp(options) => wait_for(task::mcp(options, process_env)),
         Command::Import(command) => wait_for(task::import(command, process_env)),
         Command::Certs(arguments) => certs::run(&arguments, process_env),
         Command::Health(arguments) => {
@@ -165,7 +167,10 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
 
 fn wait_for<T>(running: impl Future<Output = T>) -> Result<T, CommandError> {
     let runtime = Runtime::new().map_err(CommandError::ProcessEnv)?;
-    Ok(runtime.block_on(running))
+    let ended = runtime.block_on(running);
+    // Does not wait for a thread that reads standard input.
+    runtime.shutdown_background();
+    Ok(ended)
 }
 
 /// Runs a command of [`Outcome::Scheduler`]. Its calls carry the token that its options or the environment name.

@@ -2,6 +2,7 @@
 
 mod audit;
 mod caller;
+mod follow_key;
 mod patterns;
 mod rights;
 mod role;
@@ -9,6 +10,7 @@ mod roles;
 
 pub use audit::{AuditAction, AuditOutcome, AuditRecord, LONGEST_ARGUMENT};
 pub use caller::{Caller, CallerKind, LONGEST_NAME};
+pub use follow_key::FollowKey;
 pub use patterns::{InvalidPattern, TaskPatterns};
 pub use rights::{INPUTS_HIDDEN, PlanValues, Rights, VALUES_HIDDEN};
 pub use role::{Role, UnknownRole};

@@ -48,6 +48,7 @@ pub use run::after_run::{TaskAfterRun, task_after_run};
 pub use run::approval::{
     ChangeKind, Consent, GONE_FOR, PLANS_EVERY, Permit, PermitContext, PlanFacts, permit,
 };
+pub use run::change_times::{Histogram, TimeHistograms, TimesAt};
 pub use run::complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use run::current_state::{CurrentState, OpenRun, StateFacts, TimedState};
 pub use run::delivery::{Delivery, DeliveryAttempt};
@@ -56,7 +57,7 @@ pub use run::event::{EVENTS_KEPT, EventConfig, TaskStatus};
 pub use run::held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use run::housekeeping::{LogSpace, housekeeping_wait};
 pub use run::input::{Content, FrozenInput, RunInput, ThawError};
-pub use run::input_changes::{input_changes, task_changes, view_changes};
+pub use run::input_changes::{ChangeCounts, input_changes, task_changes, view_changes};
 pub use run::journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use run::losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};
 pub use run::phase::{Creation, TaskActivity, TaskPhase};
@@ -103,8 +104,8 @@ pub use words::excerpt::excerpt;
 pub use words::file_error::FileError;
 pub use words::generated::GENERATED_NOTICE;
 pub use words::identity::{
-    ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,
-    WorkerId,
+    ArchiveId, CauseId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId,
+    TaskName, WorkerId,
 };
 pub use words::log_level::LogLevel;
 pub use words::regexp::{InvalidRegexp, Regexp};

@@ -2,6 +2,7 @@
 
 pub(crate) mod after_run;
 pub(crate) mod approval;
+pub(crate) mod change_times;
 pub(crate) mod complete_input;
 pub(crate) mod current_state;
 pub(crate) mod delivery;

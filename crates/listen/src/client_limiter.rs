@@ -3,6 +3,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -23,28 +24,28 @@ impl ClientLimit {
     };
 }
 
-/// Counts the permits that are in use. Cheap to clone; the clones count together.
+/// Counts the permits that are in use, by client. Cheap to clone; the clones count together.
 #[derive(Debug, Clone)]
-pub struct ClientLimiter(Arc<Inner>);
+pub struct ClientLimiter<K: Hash + Eq = IpAddr>(Arc<Inner<K>>);
 
 #[derive(Debug)]
-struct Inner {
+struct Inner<K> {
     size: ClientLimit,
-    taken: Mutex<Taken>,
+    taken: Mutex<Taken<K>>,
 }
 
-#[derive(Debug, Default)]
-struct Taken {
+#[derive(Debug)]
+struct Taken<K> {
     total: usize,
-    by_client: HashMap<IpAddr, usize>,
+    by_client: HashMap<K, usize>,
 }
 
 /// Permits of one client. Dropping it gives them back.
 #[derive(Debug)]
 #[must_use]
-pub struct ClientPermit {
-    limiter: ClientLimiter,
-    client: Option<IpAddr>,
+pub struct ClientPermit<K: Hash + Eq = IpAddr> {
+    limiter: ClientLimiter<K>,
+    client: Option<K>,
     count: usize,
 }
 
@@ -57,24 +58,28 @@ pub enum LimitReached {
     Client,
 }
 
-impl ClientLimiter {
+impl<K: Hash + Eq + Clone> ClientLimiter<K> {
     /// Makes an empty limiter.
     pub fn new(size: ClientLimit) -> Self {
+        let taken = Taken {
+            total: 0,
+            by_client: HashMap::new(),
+        };
         Self(Arc::new(Inner {
             size,
-            taken: Mutex::default(),
+            taken: Mutex::new(taken),
         }))
     }
 
-    /// A permit for `client`, as [`client_key`] gives it. Without one only the total counts.
-    pub fn acquire(&self, client: Option<IpAddr>) -> Result<ClientPermit, LimitReached> {
+    /// A permit for `client`, for addresses as [`client_key`] gives it. Without one only the total counts.
+    pub fn acquire(&self, client: Option<K>) -> Result<ClientPermit<K>, LimitReached> {
         let mut permit = self.none_yet(client);
         permit.add(1)?;
         Ok(permit)
     }
 
     /// No permit for `client` yet; [`ClientPermit::add`] acquires some.
-    pub fn none_yet(&self, client: Option<IpAddr>) -> ClientPermit {
+    pub fn none_yet(&self, client: Option<K>) -> ClientPermit<K> {
         ClientPermit {
             limiter: self.clone(),
             client,
@@ -86,13 +91,15 @@ impl ClientLimiter {
     pub fn size(&self) -> ClientLimit {
         self.0.size
     }
+}
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+impl<K: Hash + Eq> ClientLimiter<K> {
+    fn taken(&self) -> MutexGuard<'_, Taken<K>> {
         self.0.taken.lock()
     }
 }
 
-impl ClientPermit {
+impl<K: Hash + Eq + Clone> ClientPermit<K> {
     /// Acquires `more` permits, or none if there are too few.
     ///
     /// # Errors
@@ -100,8 +107,8 @@ impl ClientPermit {
     pub fn add(&mut self, more: usize) -> Result<(), LimitReached> {
         let size = self.limiter.0.size;
         let mut taken = self.limiter.0.taken.lock();
-        if let Some(client) = self.client {
-            let held = taken.by_client.get(&client).copied().unwrap_or_default();
+        if let Some(client) = &self.client {
+            let held = taken.by_client.get(client).copied().unwrap_or_default();
             if more > size.per_client.saturating_sub(held) {
                 return Err(LimitReached::Client);
             }
@@ -110,8 +117,8 @@ impl ClientPermit {
             return Err(LimitReached::Total);
         }
         taken.total += more;
-        if let Some(client) = self.client {
-            *taken.by_client.entry(client).or_default() += more;
+        if let Some(client) = &self.client {
+            *taken.by_client.entry(client.clone()).or_default() += more;
         }
         drop(taken);
         self.count += more;
@@ -128,16 +135,16 @@ impl fmt::Display for LimitReached {
     }
 }
 
-impl Drop for ClientPermit {
+impl<K: Hash + Eq> Drop for ClientPermit<K> {
     fn drop(&mut self) {
         let mut taken = self.limiter.taken();
         taken.total -= self.count;
-        if let Some(client) = self.client
-            && let Some(held) = taken.by_client.get_mut(&client)
+        if let Some(client) = &self.client
+            && let Some(held) = taken.by_client.get_mut(client)
         {
             *held -= self.count;
             if *held == 0 {
-                taken.by_client.remove(&client);
+                taken.by_client.remove(client);
             }
         }
     }

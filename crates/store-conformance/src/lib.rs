@@ -31,7 +31,7 @@ pub use declarations::{
 };
 pub use leases::{capabilities, concurrency, fences, groups, leadership, lease, losses, workers};
 pub use runs::{
-    accompanied, applied_inputs, attempts, brake, braked_tasks, cancels, complete, details,
+    accompanied, applied_inputs, attempts, brake, braked_tasks, cancels, causes, complete, details,
     early_failures, endings, enqueue, failed_starts, held_run, listing, logs, plans, queue,
     queued_settings, remote_runs, requests, settings_walk, swallowed, waits, withdrawals,
 };
@@ -40,8 +40,8 @@ pub use scene::{
     stored_input, task, worker, worker_record,
 };
 pub use upkeep::{
-    access_store, archives, bundles, facts, hints, housekeeping, prune, restored, ticks, traces,
-    transfer,
+    access_store, archives, bundles, change_times, facts, hints, housekeeping, prune, restored,
+    ticks, traces, transfer,
 };
 
 /// A database of one test.

@@ -6,6 +6,7 @@ pub mod attempts;
 pub mod brake;
 pub mod braked_tasks;
 pub mod cancels;
+pub mod causes;
 pub mod complete;
 pub mod details;
 pub mod early_failures;

@@ -91,6 +91,15 @@ macro_rules! store_suite {
                 the_newest_attempts_of_a_run_stay,
                 a_run_keeps_its_cause_with_those_that_are_merged,
             }
+            causes {
+                a_cause_is_stored_with_its_runs_and_lists_their_tasks,
+                a_cause_without_a_run_is_not_stored,
+                a_queued_run_collects_the_newest_causes,
+                retries_and_newer_runs_take_causes_over,
+                a_cancelled_run_leaves_its_causes_to_the_next,
+                a_blocked_task_is_among_those_of_a_stored_cause,
+                causes_are_forgotten_after_a_week_and_their_runs_earlier,
+            }
             early_failures {
                 an_attempt_of_a_sick_worker_does_not_count_and_another_worker_gets_the_run,
                 a_second_attempt_of_a_sick_worker_counts,
@@ -155,6 +164,9 @@ macro_rules! store_suite {
                 lines_come_back_in_order_page_by_page,
                 a_log_has_ended_when_its_run_has,
                 lines_come_back_unchanged,
+                excerpts_come_from_both_ends_and_are_cut,
+                excerpts_contain_the_text_as_it_is,
+                records_of_attempts_have_the_last_line_of_each,
                 logs_that_have_gone_on_are_found_among_many,
             }
             prune {
@@ -180,6 +192,13 @@ macro_rules! store_suite {
                 logs_of_successful_runs_go_first_and_the_oldest_of_them,
                 a_removed_log_ends_where_it_ended,
                 a_log_longer_than_one_transaction_is_removed,
+            }
+            change_times {
+                an_applied_change_is_counted_by_its_phases,
+                a_change_that_is_applied_by_a_retry_is_counted_once,
+                the_wait_for_consent_is_a_phase_of_its_own,
+                each_scheduler_adds_to_rows_of_its_own,
+                minutes_become_hours_and_hours_are_forgotten,
             }
             recorded_plans {
                 the_first_key_of_plans_stays,

@@ -3,6 +3,7 @@
 pub mod access_store;
 pub mod archives;
 pub mod bundles;
+pub mod change_times;
 pub mod facts;
 pub mod hints;
 pub mod housekeeping;

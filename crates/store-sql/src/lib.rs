@@ -30,13 +30,13 @@ pub use methods::run::{
     approval_decisions, approvals, attempt_ends, cancel, effects, endings, events, failed_starts,
     inputs, logs, plans, queue, remote_runs, requests, shown_effects,
 };
-pub(crate) use methods::run::{attempts, braked_runs, enqueue, repeat};
+pub(crate) use methods::run::{attempts, braked_runs, causes, enqueue, repeat};
 pub(crate) use methods::task::current_task;
 pub use methods::task::{
     brake, changes, checks, configure, destruction, facts, shrink_limits, tasks, terraform_states,
     tick_events,
 };
-pub(crate) use methods::upkeep::{archive, log_space, prune};
+pub(crate) use methods::upkeep::{archive, log_space, prune, times};
 pub use methods::upkeep::{bundles, housekeeping};
 pub(crate) use query::conditions;
 pub use query::connection::{Connection, Row};

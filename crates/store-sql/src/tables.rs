@@ -197,6 +197,22 @@ pub static PLANS: Table = Table {
     moving: "TRUE",
 };
 
+/// Causes of runs.
+pub static CAUSES: Table = Table {
+    name: "causes",
+    columns: columns![id Id, begun_at Integer, lines Text],
+    order: "id",
+    moving: "TRUE",
+};
+
+/// The runs that each cause led to.
+pub static CAUSE_RUNS: Table = Table {
+    name: "cause_runs",
+    columns: columns![run_id Id, cause_id Id],
+    order: "run_id, cause_id",
+    moving: "TRUE",
+};
+
 /// Effects that need consent.
 pub static APPROVALS: Table = Table {
     name: "approvals",
@@ -247,7 +263,7 @@ pub static AUDIT_RECORDS: Table = Table {
 };
 
 /// All tables, in the order in which they move: rows refer to rows of earlier tables.
-pub static TABLES: [&Table; 17] = [
+pub static TABLES: [&Table; 19] = [
     &TASKS,
     &DELETED_TASKS,
     &CONFIGURATION_IN_FORCE,
@@ -260,6 +276,8 @@ pub static TABLES: [&Table; 17] = [
     &TICK_EVENTS,
     &LOG_LINES,
     &PLANS,
+    &CAUSES,
+    &CAUSE_RUNS,
     &APPROVALS,
     &PLAN_KEY,
     &BUNDLES,
@@ -299,4 +317,5 @@ pub const STAYING: &[(&str, &[&str], &str)] = staying![
         => "they describe one database";
     tables: task_versions, task_changes, audit_head => "they follow from other tables";
     tables: housekeeping, log_sizes => "the next leader measures again";
+    tables: change_times => "they measure the processes and the database before the move";
 ];

@@ -2,9 +2,11 @@
 
 mod attempt_end;
 mod attempt_record;
+mod change_times;
 mod completion;
 mod history;
 mod leased_attempt;
+mod log;
 
 use std::time::Duration;
 
@@ -19,8 +21,10 @@ use cts_core::{Destruction, TaskAfterRun, task_after_run};
 pub use self::attempt_end::{AttemptEnd, AttemptWrites};
 use self::attempt_record::keep_attempt;
 pub use self::attempt_record::{ATTEMPTS_RECORDED, AttemptRecord};
+pub use self::change_times::applied_change;
 pub use self::history::attempts;
 pub use self::leased_attempt::Attempt;
+pub use self::log::{EXCERPT_BYTES, LogExcerpts, LogRange, log_attempts};
 use crate::cancel::{cancelled_error, withdrawn_from};
 use crate::cell::Cell;
 use crate::error::StoreError;

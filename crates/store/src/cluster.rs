@@ -195,6 +195,13 @@ pub enum Hint {
         /// The replica that follows the log.
         replica: String,
     },
+    /// A caller has begun to search a log, which ends the earlier search of this caller.
+    LogSearch {
+        /// The caller.
+        caller: String,
+        /// Time of the begin, by the clock of the sender.
+        at: DateTime<Utc>,
+    },
     /// The leadership may be vacant.
     Leadership,
     /// Hints may have been lost, for example when a connection broke: the receiver must read everything. Never

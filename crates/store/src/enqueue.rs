@@ -5,7 +5,7 @@ mod guarded_task;
 use chrono::DateTime;
 use cts_core::runs::{
     Accompanied, EnqueueDecision, QueuedApply, RequestState, RunCause, RunStatus, TaskRuns,
-    WantedApply, decide_enqueue, forgets_attempts, may_enqueue,
+    WantedApply, add_causes, decide_enqueue, forgets_attempts, may_enqueue,
 };
 use cts_core::{
     Baseline, Blocked, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
@@ -47,6 +47,8 @@ pub struct EnqueueContext {
     queued_due: Option<i64>,
     queued_trace: Option<RunTrace>,
     queued_cause: Option<RunCause>,
+    /// The cause of the newest apply, if it has ended without success and no run continues it.
+    ended_cause: Option<RunCause>,
     /// When the leased run that waits for a condition outside of cts was due.
     waiting_due: Option<i64>,
     tried: Option<Digest>,
@@ -138,6 +140,7 @@ impl EnqueueContext {
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
     /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_braked`, `queued_due`, `queued_trace`
     ///   and `queued_cause`
+    /// * its newest apply, if it has ended without success and no run continues it: `ended_cause`
     /// * consent: whether the queued apply waits (`queued_awaits`), whether any effect needs consent (`has_approvals`), and who
     ///   has rejected the withheld input (`rejected_by`, `rejected_comment`)
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
@@ -175,6 +178,7 @@ impl EnqueueContext {
             queued_due: runs.integer_if_any("queued_due")?,
             queued_trace: runs.json_if_any("queued_trace")?,
             queued_cause: runs.json_if_any("queued_cause")?,
+            ended_cause: runs.json_if_any("ended_cause")?,
             waiting_due: runs.integer_if_any("waiting_due")?,
             tried: task.parse_if_any("tried_input")?,
             has_failed: task.flag("has_failed")?,
@@ -227,6 +231,9 @@ impl EnqueueContext {
             cause: request.cause.clone(),
             effects: None,
         };
+        for arrived in &request.causes {
+            add_causes(&mut plan.cause.get_or_insert_default().causes, [arrived.id]);
+        }
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.request_state);
         if let Some(context) = context.filter(may) {
             let decision = context.decision(request, &mut plan);
@@ -254,8 +261,13 @@ impl EnqueueContext {
         plan
     }
 
-    /// Merges the cause of the replaced queued run into the cause, and the block that ends.
+    /// Merges the cause of the replaced queued run into the cause, the causes of the newest apply if it has not
+    /// succeeded, and the block that ends.
     fn note_cause(&self, decision: EnqueueDecision, plan: &mut EnqueuePlan) {
+        let ended = self.ended_cause.as_ref().filter(|_| plan.inserts.is_some());
+        for id in ended.into_iter().flat_map(|ended| &ended.causes) {
+            add_causes(&mut plan.cause.get_or_insert_default().causes, [*id]);
+        }
         if let (EnqueueDecision::Replace | EnqueueDecision::Supersede, Some(queued)) =
             (decision, &self.queued_cause)
         {
@@ -398,7 +410,12 @@ impl EnqueueContext {
         if self.earlier.is_some() {
             return;
         }
+        let before = self.held.iter().flat_map(|held| held.causes.clone());
+        let arrived = plan.cause.iter().flat_map(|cause| cause.causes.clone());
+        let mut causes = Vec::new();
+        add_causes(&mut causes, before.chain(arrived));
         let blocked = (decision == EnqueueDecision::Block).then(|| Blocked {
+            causes,
             since: self.held.as_ref().map_or_else(
                 || DateTime::from_timestamp_micros(now).unwrap_or_default(),
                 |held| held.since,

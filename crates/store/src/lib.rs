@@ -35,7 +35,9 @@ pub use approval::{
     GivenConsent, PermitAnswer, REJECTED, ShownPlan, rejection,
 };
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
-pub use attempt::{ATTEMPTS_RECORDED, AttemptRecord};
+pub use attempt::{
+    ATTEMPTS_RECORDED, AttemptRecord, EXCERPT_BYTES, LogExcerpts, LogRange, log_attempts,
+};
 pub use brake::{BrakeError, BrakeNote, FirstApply, SeenBrake, StoredBrake};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{
@@ -49,15 +51,15 @@ pub use configuration::{
 pub use contents::{EncodedContents, InputContents};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
-pub use cts_proto::log::v1::{LogLine, LogStream};
+pub use cts_proto::log::v1::{LogAttempt, LogExcerpt, LogLine, LogStream};
 pub use destruction::{Deletion, stored_kind};
 pub use details::plan_summary::PlanSummary;
 pub use error::{CancelError, InOutage, LeaderError, LeaseError, StoreError, TaskError};
 pub use event::Event;
 pub use model::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, FailedAttempts,
-    FailedStart, Guarded, LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogPage, PLANS_KEPT,
-    PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState, Unchanged,
+    CAUSE_AGE, CAUSES_KEPT, Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases,
+    FailedAttempts, FailedStart, Guarded, LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogPage,
+    PLANS_KEPT, PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState, Unchanged,
     lost_lease_error,
 };
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
@@ -69,7 +71,7 @@ pub use store::configuration::ConfigurationStore;
 pub use store::facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
 pub use store::held_leases::{HeldLeases, recorded_by, stored_serial};
 pub use store::housekeeping::{
-    Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, Removed, SpaceWarnings,
+    Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, Removed, SpaceWarnings, TIMES_KEPT,
 };
 pub use store::plans::{APPLY_PLANS_KEPT, INSPECTION_PLANS_KEPT, PlanStore};
 pub use store::remote_runs::RemoteRunStore;

@@ -1,15 +1,16 @@
 //! Parameters and results of the store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunKind, RunKinds,
-    RunPhase, RunStatus, failure_text,
+    AttemptOutcome, Cause, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunKind,
+    RunKinds, RunPhase, RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
-    Blocked, Capabilities, Delivery, Digest, EventId, FrozenInput, IgnoredAttribute,
+    Blocked, Capabilities, CauseId, Delivery, Digest, EventId, FrozenInput, IgnoredAttribute,
     InstanceCounts, LeaseEpoch, Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName,
     TaskStatus, TaskTimeouts, WorkerId,
 };
@@ -22,6 +23,12 @@ use crate::task::Refused;
 /// Largest number of ended plans kept of each task, and of checks. Old plans and checks are worth little, and plans
 /// are large.
 pub const PLANS_KEPT: u32 = 20;
+
+/// Age beyond which a cause is forgotten.
+pub const CAUSE_AGE: Duration = Duration::from_hours(7 * 24);
+
+/// Largest number of causes kept.
+pub const CAUSES_KEPT: u32 = 100_000;
 
 /// Largest number of lost leases of a task that are shown.
 pub const LOST_LEASES_SHOWN: u32 = 5;
@@ -52,6 +59,8 @@ pub struct EnqueueRequest {
     pub trace: Option<RunTrace>,
     /// The cause of a new run. If a queued run gets the input, the causes are merged. `None` for a requested run.
     pub cause: Option<RunCause>,
+    /// The causes whose changes are in the input. They are stored with the run, whose cause names them.
+    pub causes: Vec<Arc<Cause>>,
     /// Set if no worker can begin the run: the run fails in the same transaction and is never leased.
     pub fails: Option<FailedStart>,
 }
@@ -255,6 +264,8 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
     /// Only queued runs that wait for the consent of a person, whatever `status` is.
     pub awaits: bool,
+    /// Only runs that this cause led to.
+    pub cause: Option<CauseId>,
     /// Only runs listed after this run, which need not exist any more.
     pub after: Option<RunId>,
     /// Largest number of runs.

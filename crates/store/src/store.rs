@@ -20,10 +20,11 @@ use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
-    TaskName, TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Blocked, CauseId, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
+    TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_proto::log::v1::LogLine;
+use cts_proto::run::v1::Cause;
 
 use self::access::AccessStore;
 use self::approvals::ApprovalStore;
@@ -37,7 +38,7 @@ use self::remote_runs::RemoteRunStore;
 use self::restored::RestoredStore;
 use self::workers::WorkerStore;
 use crate::archive::{Archive, ArchivedRow};
-use crate::attempt::AttemptRecord;
+use crate::attempt::{AttemptRecord, LogExcerpts, LogRange};
 use crate::cancel::{CancelState, CancelledRun};
 use crate::cluster::{Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
 use crate::continuity::Continuity;
@@ -436,6 +437,15 @@ pub trait Store:
     /// longer exist.
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
 
+    /// Causes of runs (docs/runs.md#causes), newest first, with the first names of their tasks: those from `from` on, which
+    /// need not exist any more. Only `tasks` are counted and named; `None` for all.
+    async fn causes(
+        &self,
+        from: Option<CauseId>,
+        tasks: Option<&[TaskName]>,
+        limit: u32,
+    ) -> Result<Vec<Cause>, StoreError>;
+
     /// Sorted names of tasks with runs, with a given prefix and at most this number; including tasks that no longer
     /// exist. Reads about one row for each name.
     async fn tasks_with_runs(
@@ -459,11 +469,15 @@ pub trait Store:
     /// Also forgets plans as data beyond [`APPLY_PLANS_KEPT`](crate::APPLY_PLANS_KEPT) and
     /// [`INSPECTION_PLANS_KEPT`](crate::INSPECTION_PLANS_KEPT), and those of tasks that no longer exist.
     ///
+    /// Also forgets causes older than [`CAUSE_AGE`](crate::CAUSE_AGE) and beyond [`CAUSES_KEPT`](crate::CAUSES_KEPT).
+    ///
     /// Also forgets discarded drafts and refused requests after [`DRAFTS_KEPT`](crate::DRAFTS_KEPT).
     ///
     /// Also forgets module bundles that were not stored or kept for a week, unless the input of a queued or running
     /// run names them, or an input with which a task can be destroyed. Tasks are not read: the caller keeps the
     /// bundles of its tasks first.
+    ///
+    /// Also sums up and forgets the [times of changes](Housekeeping::times).
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run under a lease of `holder` that counts for [`Store::complete`].
@@ -482,6 +496,10 @@ pub trait Store:
         after: u64,
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError>;
+
+    /// Examines lines of a log and returns those that contain a text, each cut after
+    /// [`EXCERPT_BYTES`](crate::EXCERPT_BYTES); nothing for an unknown run.
+    async fn log_excerpts(&self, wanted: &LogRange) -> Result<LogExcerpts, StoreError>;
 
     /// Returns which of these logs have lines after the given position, have ended or are gone. One cheap query for
     /// any number of logs, because the query is repeated often.

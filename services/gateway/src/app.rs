@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
-use cts_listen::{Browsers, ClientLimiter, ClientPermit};
+use cts_listen::{Browsers, ClientLimit, ClientLimiter, ClientPermit};
 use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
@@ -81,6 +81,8 @@ struct App {
     browsers: Browsers,
     access: Arc<Access>,
     streams: ClientLimiter,
+    /// Counts by credential.
+    followers: ClientLimiter<String>,
     waiting: ClientLimiter,
     bodies: ClientLimiter,
     names: usize,
@@ -91,7 +93,7 @@ struct App {
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Router {
     let tasks = TaskClient::new(deps.tasks.clone(), options.limits.answer_bytes);
-    let runs = RunClient::new(deps.runs, deps.logs, deps.plans);
+    let runs = RunClient::new(deps.runs, deps.logs, deps.plans, deps.follow);
     let readable = if access.is_required() {
         ReadableBy::Origins(options.browsers.origins.clone().into())
     } else {
@@ -117,6 +119,10 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         browsers: options.browsers,
         access,
         streams: ClientLimiter::new(options.limits.streams),
+        followers: ClientLimiter::new(ClientLimit {
+            total: usize::MAX,
+            per_client: 8,
+        }),
         waiting: ClientLimiter::new(options.limits.waiting),
         bodies: ClientLimiter::new(BODIES),
         names: options.limits.names,
@@ -258,6 +264,10 @@ impl App {
             Route::Queue => Ok(request.id_last(self.runs.queue().await?)),
             Route::Overview => overview::overview(&self.overviews, request).await,
             Route::CurrentStates => overview::current_states(&self.overviews, request).await,
+            Route::Times => {
+                let since = parameters::times(request.query())?;
+                Ok(request.id_first(StatusCode::OK, self.cluster.times(since).await?))
+            }
             Route::Brake => overview::brake(&self.cluster, request).await,
             Route::ReleaseBrake => {
                 let body = self.received(request, body, BodyLimit::Small).await;
@@ -265,6 +275,7 @@ impl App {
             }
             Route::DrainWorker(worker) => overview::drain(&self.workers, &worker, request).await,
             Route::Runs => runs::runs(&self.runs, request).await,
+            Route::Causes => runs::causes(&self.runs, request).await,
             Route::Run(run) => runs::run(&self.runs, &run, request).await,
             Route::CancelRun(run) => {
                 runs::require_visible(&self.runs, &run, request).await?;
@@ -292,6 +303,13 @@ impl App {
             Route::Events => {
                 let answer = self.stream(request)?;
                 streams::events::events((&self.events, &self.cluster), answer, request).await
+            }
+            Route::Follow => {
+                let keys = streams::follow::keys(&self.runs, request).await?;
+                let permit = self.followers.acquire(request.visitor.credential());
+                let permit = permit.map_err(|why| Problem::crowded(why, "streams of versions"))?;
+                let answer = (self.stream(request)?, permit);
+                streams::follow::versions(&self.runs, &keys, answer, request).await
             }
             Route::Audit => {
                 let query = parameters::audit(request.query())?;

@@ -109,6 +109,7 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             ByHandler,
             calls::LIST_CURRENT_STATES,
         ),
+        Route::Times => (EveryReplica, "/v1/times", All, calls::GET_TIMES),
         Route::Brake => (EveryReplica, BRAKE, All, calls::GET_BRAKE),
         Route::ReleaseBrake => (EveryReplica, BRAKE, All, calls::RELEASE_BRAKE),
         Route::DrainWorker(_) => (
@@ -118,6 +119,7 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             calls::DRAIN_WORKER,
         ),
         Route::Runs => (EveryReplica, "/v1/runs", ByHandler, calls::LIST_RUNS),
+        Route::Causes => (EveryReplica, "/v1/causes", ByHandler, calls::LIST_CAUSES),
         Route::Run(_) => (EveryReplica, "/v1/runs/{id}", ByHandler, calls::GET_RUN),
         Route::CancelRun(_) => (
             EveryReplica,
@@ -170,6 +172,7 @@ pub(crate) fn endpoint(route: &Route) -> Endpoint<'_> {
             calls::READ_LOG,
         ),
         Route::Events => (EveryReplica, "/v1/events", ByHandler, calls::FOLLOW_RUNS),
+        Route::Follow => (EveryReplica, "/v1/follow", ByHandler, calls::FOLLOW),
         Route::Audit => (EveryReplica, "/v1/audit", All, calls::LIST_AUDIT_RECORDS),
     };
     Endpoint {

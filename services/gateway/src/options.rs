@@ -11,6 +11,7 @@ use cts_core::callers::PlanValues;
 use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
 pub use cts_proto::json::LocalTime;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
@@ -67,7 +68,7 @@ pub struct AccessOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub connections: ClientLimit,
-    /// Logs that are read or followed, and followers of events.
+    /// Logs that are read or followed, and followers of events and versions.
     pub streams: ClientLimit,
     /// Requests that wait for a run.
     pub waiting: ClientLimit,
@@ -75,7 +76,7 @@ pub struct Limits {
     pub request_time: Duration,
     /// Bytes per second that a client has to take of an answer while bytes wait.
     pub answer_rate: NonZeroU32,
-    /// Bytes of an answer, but for logs and events.
+    /// Bytes of an answer, but for logs, events and versions.
     pub answer_bytes: usize,
     /// Names of services in a list of a request.
     pub names: usize,
@@ -120,6 +121,8 @@ pub struct Deps {
     pub tasks: TaskServiceClient<Channel>,
     /// The replicas.
     pub cluster: ClusterServiceClient<Channel>,
+    /// Versions of answers.
+    pub follow: FollowServiceClient<Channel>,
     pub workers: WorkerServiceClient<Channel>,
     /// Runs, and how much work waits.
     pub runs: RunServiceClient<Channel>,

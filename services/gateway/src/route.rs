@@ -29,6 +29,8 @@ pub(crate) enum Route {
     Overview,
     /// The states of all tasks at this moment: a cts-only endpoint.
     CurrentStates,
+    /// How long changes took until they were applied: a cts-only endpoint.
+    Times,
     /// The brake of the fleet: a cts-only endpoint.
     Brake,
     /// Release the brake of the fleet: a cts-only endpoint.
@@ -57,6 +59,8 @@ pub(crate) enum Route {
     PlanDestruction(String),
     /// The runs that are kept.
     Runs,
+    /// The causes that are kept.
+    Causes,
     /// The run of this id.
     Run(String),
     /// Cancel the run of this id.
@@ -81,6 +85,8 @@ pub(crate) enum Route {
     RunLog(String),
     /// Changes of runs as they happen.
     Events,
+    /// Versions of answers as they change.
+    Follow,
     /// Records of calls.
     Audit,
     /// The `OpenAPI` document.
@@ -197,11 +203,14 @@ fn only_asked_for(path: &str) -> Option<Route> {
         "/v1/queue" => Route::Queue,
         "/v1/overview" => Route::Overview,
         "/v1/overview/tasks" => Route::CurrentStates,
+        "/v1/times" => Route::Times,
         "/v1/events" => Route::Events,
+        "/v1/follow" => Route::Follow,
         "/v1/audit" => Route::Audit,
         "/v1/openapi.json" => Route::Document(Format::Json),
         "/v1/openapi.yaml" => Route::Document(Format::Yaml),
         RUNS => Route::Runs,
+        "/v1/causes" => Route::Causes,
         APPROVALS => Route::Approvals,
         _ if let Some(run) = before(path.strip_prefix(APPROVALS).unwrap_or_default(), "") => {
             Route::Approval(decoded(run))

@@ -21,5 +21,5 @@ pub(crate) use self::board::{Board, Changes, Looked};
 pub(crate) use self::build::{explain, waiting_for};
 pub(crate) use self::cause::{cause, input};
 pub(crate) use self::journal::Journal;
-pub(crate) use self::kept::Summary;
+pub(crate) use self::kept::{Summary, TaskMark};
 pub(crate) use self::view_counts::ViewCounts;

@@ -5,6 +5,7 @@ pub(crate) mod approval_service;
 mod brake;
 pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;
+pub(crate) mod follow;
 pub(crate) mod last_heartbeats;
 pub(crate) mod lease_proofs;
 pub(crate) mod local_consent;

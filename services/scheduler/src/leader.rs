@@ -36,7 +36,7 @@ use crate::leader::leader_context::LeaderContext;
 use crate::leader::leader_loop::LeaderLoop;
 use crate::leader::settings::{SettingsInForce, SettingsKeeper};
 use crate::mode::Mode;
-use crate::planner::Planner;
+use crate::planner::{ChangeGroups, Planner};
 use crate::term::Term;
 
 /// Time before a write that the store refused is tried again.
@@ -144,10 +144,13 @@ impl Leader {
             Mode::Daemon => tasks,
             Mode::OnRequest => &[],
         };
+        let mut planner = Planner::new(at_the_start)
+            .with_request_timeout(self.context.input_timeout)
+            .with_reads();
+        let (identities, clock) = (&self.context.identities, &self.context.clock);
+        planner.groups = Some(ChangeGroups::new(Arc::clone(identities), Arc::clone(clock)));
         LeaderLoop {
-            planner: Planner::new(at_the_start)
-                .with_request_timeout(self.context.input_timeout)
-                .with_reads(),
+            planner,
             term: term.clone(),
             context: Arc::clone(&self.context),
             first_pass: self.first_pass,

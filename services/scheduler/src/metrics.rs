@@ -3,17 +3,19 @@
 pub(crate) mod change_times;
 pub(crate) mod cluster_numbers;
 
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, mem};
 
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{LeaderEpoch, TaskStatus, spelled};
+use cts_core::{Chain, Incarnation, LeaderEpoch, RunId, TaskStatus, spelled};
+use cts_store::Store;
 use cts_telemetry::{Signals, TaskNames};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::metrics::change_times::{ChangeTimes, Passed};
 use crate::metrics::cluster_numbers::ClusterNumbers;
@@ -23,6 +25,9 @@ const ENDS: [RunStatus; 3] = [
     RunStatus::Failed,
     RunStatus::Cancelled,
 ];
+
+/// Pause between two counts of applied changes.
+const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 spelled! {
     /// Why an input needs no run of its own.
@@ -45,6 +50,8 @@ pub(crate) struct Metrics {
     pub(crate) task_names: TaskNames,
     /// The changes that are not applied yet.
     pub(crate) changes: ChangeTimes,
+    /// Runs that have succeeded by a report to this scheduler, and are not among the times of changes yet.
+    pub(crate) applied: Mutex<Vec<RunId>>,
     phase: Histogram<f64>,
     whole: Histogram<f64>,
     ended: Counter<u64>,
@@ -130,6 +137,7 @@ impl Metrics {
         Self {
             task_names: signals.task_names.clone(),
             changes: ChangeTimes::default(),
+            applied: Mutex::default(),
             phase: seconds(
                 meter,
                 "cts.change.phase.duration",
@@ -181,6 +189,25 @@ impl Metrics {
         };
         let phase = KeyValue::new("phase", name);
         self.phase.record(took.as_secs_f64(), &[phase]);
+    }
+
+    /// Counts the changes of the runs that have succeeded, again and again. A crash loses at most those of one pause.
+    pub(crate) async fn count_loop(&self, store: &dyn Store, scheduler: Incarnation) {
+        loop {
+            sleep(COUNT_EVERY).await;
+            self.count_applied(store, scheduler).await;
+        }
+    }
+
+    /// Counts the changes of the runs that have succeeded, after a failure together with later ones.
+    pub(crate) async fn count_applied(&self, store: &dyn Store, scheduler: Incarnation) {
+        let runs = mem::take(&mut *self.applied.lock());
+        if !runs.is_empty()
+            && let Err(error) = store.count_applied(scheduler, &runs).await
+        {
+            tracing::debug!(error = %Chain(&error), "the times of changes cannot be counted");
+            self.applied.lock().extend(runs);
+        }
     }
 
     /// This replica has renewed its leadership at this moment.

@@ -9,6 +9,7 @@ pub(crate) mod foreign_writes;
 pub(crate) mod hints;
 pub(crate) mod log_follower;
 pub(crate) mod queue_watch;
+mod searches;
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -20,9 +21,11 @@ use cts_core::runs::{RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Clock, RunId, TaskName, WorkerId};
 use cts_store::{Claim, Hint};
 use tokio::sync::{Notify, broadcast, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 use crate::notifier::followed_logs::FollowedLogs;
+use crate::notifier::searches::Searches;
 
 /// Changes by which a slow follower may lag before it is cut off.
 const BACKLOG: usize = 4096;
@@ -70,6 +73,7 @@ pub(crate) struct Notifier {
     /// Changes when tokens or configurations may have changed.
     written: watch::Sender<()>,
     pub(crate) logs: FollowedLogs,
+    pub(crate) searches: Searches,
     followers: broadcast::Sender<RunChange>,
     /// Told when the brake of the fleet is set, has ended or is released.
     pub(crate) brake: watch::Sender<()>,
@@ -102,6 +106,7 @@ impl Notifier {
             open_runs: Notify::new(),
             written: watch::Sender::new(()),
             logs: FollowedLogs::default(),
+            searches: Searches::default(),
             followers: broadcast::Sender::new(backlog),
             brake: watch::Sender::new(()),
             approvals: broadcast::Sender::new(BACKLOG),
@@ -297,6 +302,16 @@ impl Notifier {
         self.publish(Hint::LogFollowed { run, replica });
     }
 
+    /// A caller begins to search a log; see [`Searches::begin`].
+    pub(crate) fn search_begins(&self, caller: String) -> CancellationToken {
+        let at = self.clock.now();
+        self.publish(Hint::LogSearch {
+            caller: caller.clone(),
+            at,
+        });
+        self.searches.begin(caller, at)
+    }
+
     /// Applies a hint that this process or another process has published.
     pub(crate) fn apply(&self, hint: Hint) {
         match hint {
@@ -320,6 +335,7 @@ impl Notifier {
                     self.logs.note_elsewhere(run);
                 }
             }
+            Hint::LogSearch { caller, at } => self.searches.end_before(&caller, at),
             Hint::Drains { worker } => self.end_calls_of(&worker),
             Hint::Tasks => self.wake_for_tasks(),
             Hint::Brake => self.brake.send_replace(()),

@@ -30,6 +30,7 @@
 mod agenda;
 mod awaited_reads;
 mod cause;
+mod change_groups;
 mod completeness;
 mod counted_views;
 mod cron_state;
@@ -54,6 +55,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::runs::{self, RunKind};
 use cts_core::{
     ItemKind, TaskDefinition, TaskName, TaskSpec, Trigger, UnknownRevision, View, ViewDelta,
     ViewId, ViewSnapshot, view_changes,
@@ -63,6 +65,7 @@ use self::agenda::Agenda;
 use self::awaited_reads::Origin;
 pub(crate) use self::awaited_reads::{UnreadReason, UnreadView};
 pub(crate) use self::cause::Cause;
+pub(crate) use self::change_groups::{ChangeGroups, add_later};
 use self::completeness::{complete_input, incomplete, is_complete, refusal};
 pub(crate) use self::decision::{Decided, Decision};
 pub(crate) use self::desired_task::{DesiredTask, TaskMode};
@@ -91,6 +94,7 @@ pub(crate) struct Planner {
     /// Counts changes that explanations show.
     changes: u64,
     to_count: ToCount,
+    pub(crate) groups: Option<ChangeGroups>,
 }
 
 impl Planner {
@@ -107,6 +111,7 @@ impl Planner {
             reconciled: false,
             changes: 0,
             to_count: ToCount::default(),
+            groups: None,
         };
         for task in tasks.into_iter().filter(|task| task.enabled) {
             planner.add(task.name().clone(), Entry::initial(task), Duration::ZERO);
@@ -190,7 +195,7 @@ impl Planner {
             let (before, after) = (before.as_ref()?, view.snapshot.as_ref()?);
             Some(view_changes(before, &after.delta_from(Some(before))))
         });
-        let lines = lines.unwrap_or_default();
+        let (lines, counts) = lines.unwrap_or_default();
         view.changed_at = now;
         view.shown.take();
         if view.source.item_kind() == ItemKind::Instances {
@@ -200,6 +205,8 @@ impl Planner {
         if has_other_unreadable {
             self.unreadable_changed(id);
         }
+        let groups = self.groups.as_mut().filter(|_| !counts.is_empty());
+        let arrived = groups.map(|groups| groups.note(id, counts, now));
         let lines = lines.into_iter().map(Arc::from);
         let lines: Vec<Arc<str>> = lines.collect();
         let views = &self.views;
@@ -215,6 +222,7 @@ impl Planner {
                 Trigger::OtherNames => has_other_names,
                 Trigger::Nothing => false,
             };
+            add_later(&mut entry.causes, arrived.as_slice());
             if at_hand.is_some() && runs {
                 let origin = Origin::Datacenter(view.source.datacenter());
                 entry.changed(now, origin, change, &lines);
@@ -247,12 +255,21 @@ impl Planner {
             {
                 self.changes += 1;
                 let cause = entry.take_cause();
+                let mut causes = std::mem::take(&mut entry.causes);
+                if let EnqueueReason::Change { first: true, .. } = reason {
+                    causes.extend(
+                        self.groups
+                            .iter()
+                            .map(|groups| Arc::clone(&groups.comparison)),
+                    );
+                }
                 let version = |id: &ViewId| views.get(id).map_or(0, |view| view.version);
                 let unread = entry.reads.frozen(version);
                 self.wanted_reads.owe_beginning(entry, views);
                 let task = due_task(entry, DueData::Complete(input), reason);
                 due.tasks.push(DueTask {
                     cause,
+                    causes,
                     unread,
                     ..task
                 });
@@ -267,8 +284,11 @@ impl Planner {
             {
                 for requested in entry.take_requests() {
                     let data = DueData::Complete(input.clone());
-                    due.tasks
-                        .push(due_task(entry, data, EnqueueReason::Request(requested)));
+                    let mut task = due_task(entry, data, EnqueueReason::Request(requested));
+                    if requested.kind == RunKind::Apply {
+                        task.causes.clone_from(&entry.causes);
+                    }
+                    due.tasks.push(task);
                 }
             }
             if entry.has_requests() {
@@ -321,6 +341,14 @@ impl Planner {
         }
     }
 
+    /// Gives back the causes of an input that gets no run for now: the next input has their changes, too.
+    pub(crate) fn give_back(&mut self, task: &TaskName, mut causes: Vec<Arc<runs::Cause>>) {
+        if let Some(entry) = self.tasks.get_mut(task) {
+            add_later(&mut causes, &entry.causes);
+            entry.causes = causes;
+        }
+    }
+
     /// Notes the decision on an input.
     pub(crate) fn decided(&mut self, task: &TaskName, now: Duration, decision: Decision) {
         if let Some(entry) = self.tasks.get_mut(task) {
@@ -345,6 +373,7 @@ fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
         guard: entry.guard,
         engine: entry.engine.clone(),
         cause: None,
+        causes: Vec::new(),
         unread: Vec::new(),
     }
 }

@@ -11,6 +11,7 @@ use cts_core::settings::ClusterKey;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
+use cts_proto::cluster::v1::follow_service_server::FollowServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1::approval_service_server::ApprovalServiceServer;
 use cts_proto::run::v1::plan_service_server::PlanServiceServer;
@@ -20,7 +21,6 @@ use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch};
 use cts_store::{Hint, LeaderError};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -37,6 +37,7 @@ use crate::grpc::access_service::AccessEndpoint;
 use crate::grpc::approval_service::ApprovalEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
+use crate::grpc::follow::{Answers, FollowEndpoint};
 use crate::grpc::last_heartbeats::LastHeartbeats;
 use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
@@ -255,6 +256,7 @@ impl Scheduler {
             proofs: self.proofs.clone(),
             plan_key: self.plan_key.clone(),
             spans: self.leader.context.spans.clone(),
+            metrics: Arc::clone(&self.leader.context.metrics),
             inspections: self.inspections.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
@@ -264,6 +266,12 @@ impl Scheduler {
             Arc::clone(&self.leader.context.clock),
             identities.incarnation(),
             self.options.leadership,
+        );
+        let overviews = Arc::new(Overviews::new(board.clone()));
+        let answers = Answers::new(
+            (board.clone(), runs.clone()),
+            (Arc::clone(&overviews), self.leader.context.watchers.clone()),
+            identities.incarnation(),
         );
         Endpoints::new()
             .with_health(self.health.clone())
@@ -289,8 +297,13 @@ impl Scheduler {
                 time_to_live: self.options.leadership,
                 watchers: self.leader.context.watchers.clone(),
                 health: self.health.clone(),
-                overviews: Overviews::new(board.clone()),
+                overviews,
+                clock: Arc::clone(&self.leader.context.clock),
                 notifier: Arc::clone(notifier),
+            }))
+            .with(FollowServiceServer::new(FollowEndpoint {
+                answers: Arc::new(answers),
+                shutdown: shutdown.clone(),
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
@@ -395,20 +408,22 @@ impl Scheduler {
             options.member.id.clone(),
             options.leadership,
         );
+        let metrics = Arc::clone(&leader.context.metrics);
+        let scheduler = options.member.incarnation;
         let election = LeaderElection {
             store: Arc::clone(&store),
             notifier: Arc::clone(&notifier),
             member: options.member,
             time_to_live: options.leadership,
             started,
-            metrics: Arc::clone(&leader.context.metrics),
+            metrics: Arc::clone(&metrics),
             health,
         };
         let audit = options.audit;
         let recording = shutdown.clone().cancelled_owned();
         let recorded = refusals.run(IntoStore(Arc::clone(&store)), recording);
         let begin = move |term| -> crate::leader::election::LeaderTasks {
-            JoinSet::from_iter([leader.clone().serve(term)])
+            std::iter::once(leader.clone().serve(term)).collect()
         };
         let beside = async {
             tokio::join!(
@@ -416,6 +431,7 @@ impl Scheduler {
                 log_follower::watch(Arc::clone(&store), Arc::clone(&notifier)),
                 tokens.watch(Arc::clone(&store), &notifier),
                 retention::keep(Arc::clone(&store), audit.kept_for, audit.kept),
+                metrics.count_loop(&*store, scheduler),
                 async {
                     if let Some(file) = audit.file {
                         audit_file::follow(Arc::clone(&store), file).await;
@@ -444,6 +460,7 @@ impl Scheduler {
         };
         let electing = election.run(first, begin, shutdown.clone());
         tokio::join!(electing, recorded, shutdown.run_until_cancelled(beside));
+        metrics.count_applied(&*store, scheduler).await;
         grants.close();
         grants.wait().await;
         Ok(())

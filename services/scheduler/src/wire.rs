@@ -5,7 +5,7 @@ mod audit;
 use chrono::TimeDelta;
 use cts_core::WorkerId;
 use cts_core::callers::TaskPatterns;
-use cts_core::runs::{ERRORS_BYTES, RunStatus, shortened};
+use cts_core::runs::{ERRORS_BYTES, RunCause, RunStatus, shortened};
 use cts_proto::run::v1 as proto;
 use cts_proto::task::v1 as task;
 use cts_rpc::convert;
@@ -59,6 +59,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
             .as_ref()
             .and_then(|it| it.blocked_since)
             .map(convert::timestamp_to_wire),
+        cause_ids: record.cause.as_ref().map(cause_ids).unwrap_or_default(),
         attempt_records: Vec::new(),
         phase: phase.unwrap_or_default().into(),
         phase_since: record
@@ -142,11 +143,16 @@ pub(crate) fn event_to_wire(event: Event) -> task::Event {
         resources: event.resources,
         remote_url: event.remote_url.unwrap_or_default(),
         requested_by: event.requested_by.unwrap_or_default(),
+        cause_ids: event.cause.as_ref().map(cause_ids).unwrap_or_default(),
         cause: event
             .cause
             .map(|cause| cause.lines(EVENT_CHANGES))
             .unwrap_or_default(),
     }
+}
+
+fn cause_ids(cause: &RunCause) -> Vec<String> {
+    cause.causes.iter().map(ToString::to_string).collect()
 }
 
 /// The worker that speaks.

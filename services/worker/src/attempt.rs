@@ -16,6 +16,7 @@ use cts_bundle::UnpackedBundle;
 use cts_core::hidden;
 use cts_core::runs::{AttemptOutcome, EarlyFailure, RunKind};
 use cts_core::{FAKE_SYNC, PlanMode, ProviderBlock, RunInput, TaskDefinition};
+use cts_rpc::convert::duration_to_wire;
 use cts_terraform::{
     OrphanError, OutputSink, RenderSettings, Report, StopSignal, TaskDirectory, stop_orphans,
     task_env,
@@ -108,6 +109,8 @@ pub(crate) async fn attempt(
         details
             .worker_version
             .clone_from(&shared.options.record.version);
+        let waited = Some(*run.waited.lock()).filter(|waited| !waited.is_zero());
+        details.phases.get_or_insert_default().wait = waited.map(duration_to_wire);
     }
     if let Some(code) = code {
         let details = details.get_or_insert_default();

@@ -45,6 +45,8 @@ pub(crate) struct LeasedRun {
     pub(crate) acquired: Instant,
     /// Number of waits so far.
     waits: AtomicU32,
+    /// Time for which the run has waited for a person, on its server.
+    pub(crate) waited: Mutex<Duration>,
     /// The slot in which the run is at work; `None` while it waits.
     slot: Mutex<Option<Slot>>,
     state: Mutex<LeaseState>,
@@ -86,6 +88,7 @@ impl LeasedRun {
             lease,
             drain,
             waits: AtomicU32::new(0),
+            waited: Mutex::default(),
             slot: Mutex::new(Some(slot.with_run())),
             state: Mutex::new(LeaseState {
                 deadlines,

@@ -142,7 +142,8 @@ pub(crate) enum Scenario {
     /// overview and for the states of all tasks in turn, each again after a pause. `queued_alone` and `queued_beside`:
     /// from a change until its run is queued, without the callers and beside them, in turn, in one process at one
     /// nice level; `queued_p99_ratio`: the second divided by the first. `answer`: from a question to the end of its
-    /// answer.
+    /// answer. `queued_followed`: the same beside 50 followers of the versions of the overview and ten of those of the
+    /// tasks; `follower_of_`: bytes that one of them gets in a second.
     Overview(OverviewArguments),
     /// Growth under steady changes for a long time.
     ///

@@ -4,6 +4,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod brake;
+mod causes;
 mod changes;
 mod commands;
 mod configuration;
@@ -11,6 +12,7 @@ mod contract;
 mod documentation;
 mod events;
 mod explain;
+mod follow;
 mod guard;
 mod hidden;
 mod inputs;

@@ -28,6 +28,9 @@ pub type KnownState = Sent<cts_proto::json::KnownState>;
 /// The condition of everything at one moment (docs/rest.md#overview).
 pub type Overview = Sent<cts_proto::cluster::v1::GetOverviewResponse>;
 
+/// How long changes took until they were applied (docs/rest.md#times).
+pub type Times = Sent<cts_proto::cluster::v1::GetTimesResponse>;
+
 /// The brake of the fleet (docs/rest.md#the-brake).
 pub type Brake = Sent<cts_proto::cluster::v1::Brake>;
 

@@ -1,6 +1,6 @@
 //! Answers that the client understands.
 
-use cts_testkit::ScriptedAnswer::Json;
+use cts_testkit::ScriptedAnswer::{Json, Text};
 use cts_testkit::ScriptedHttp;
 use serde_json::json;
 
@@ -78,4 +78,22 @@ async fn the_plan_of_a_new_task_is_read() {
     assert_eq!(inspected.request_id, "c1d1a7f8");
     assert_eq!(inspected.run.plan, "Plan: 2 to add");
     assert_eq!(inspected.run.tfc_run_url.as_deref(), Some("https://tfc"));
+}
+
+#[tokio::test]
+async fn only_the_beginning_of_a_long_answer_is_read() {
+    let text = |text: &str| Text(200, "text/plain", text.to_owned());
+    let server = ScriptedHttp::start([text("abé"), text("abé"), text("")]).await;
+    let client = client(&server);
+    let query = [("search", "a b&c".to_owned())];
+    let path = ["runs", "a/b", "log"];
+    for (limit, expected) in [(4, ("abé", false)), (3, ("ab", true)), (0, ("", false))] {
+        let (text, is_longer) = client.read(&path, &query, limit).await.unwrap();
+        assert_eq!((text.as_str(), is_longer), expected);
+    }
+    assert_eq!(server.lines()[0], "GET /v1/runs/a%2Fb/log?search=a+b%26c");
+    for name in ["", "..", "."] {
+        client.read(&["tasks", name], &[], 9).await.unwrap_err();
+    }
+    assert_eq!(server.lines().len(), 3);
 }

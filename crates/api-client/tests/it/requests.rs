@@ -173,7 +173,7 @@ async fn every_request_carries_the_token_and_nothing_shows_it() {
         let server = ScriptedHttp::start([Json(200, records), Json(404, json!({}))]).await;
         let client = with_token(&server, address);
         client.audit_records(AuditQuery::default()).await.unwrap();
-        client.follow_log("r", 0).await.unwrap_err();
+        client.log("r", 0, true).await.unwrap_err();
         for request in server.requests() {
             assert_eq!(request.header("authorization"), Some("Bearer cts_secret"));
         }

@@ -1,10 +1,11 @@
-//! The arguments of `cts task`, `cts runs` and `cts import` (docs/cli.md#options-of-all-of-them, #cts-task).
+//! The arguments of `cts task`, `cts runs`, `cts causes` and `cts import` (docs/cli.md#options-of-all-of-them, #cts-task).
 
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use cts_core::CauseId;
 
 use super::options::{ClientOptions, QueryOptions, SourceOptions, configuration_files, path};
 
@@ -302,12 +303,28 @@ pub(crate) struct OneTask {
 pub(crate) struct TaskLogs {
     #[command(flatten)]
     pub(crate) query: QueryOptions,
-    /// Go on until the run has ended.
-    #[arg(long, short = 'f')]
-    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) part: LogPart,
     /// Name of the task.
     #[arg(value_name = "TASK NAME")]
     pub(crate) name: String,
+}
+
+/// The part of a log that is printed.
+#[derive(Debug, Args)]
+pub(crate) struct LogPart {
+    /// Go on until the run has ended.
+    #[arg(long, short = 'f')]
+    pub(crate) follow: bool,
+    /// Only this number of lines, the last ones.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) tail: Option<u64>,
+    /// Only lines that contain this text, each with its number, newest first.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "tail"])]
+    pub(crate) search: Option<String>,
+    /// Only lines of the attempt with this number.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "follow")]
+    pub(crate) attempt: Option<u32>,
 }
 
 /// `cts status`.
@@ -318,6 +335,12 @@ pub(crate) struct Status {
     /// Show it again every two seconds, until Ctrl-C.
     #[arg(long)]
     pub(crate) watch: bool,
+    /// Show how long changes took until they were applied, and each phase of their way.
+    #[arg(long)]
+    pub(crate) times: bool,
+    /// How far back, with -times: up to 192h, in minutes up to 1h, in hours beyond 6h.
+    #[arg(long, value_name = "TIME", default_value = "24h", requires = "times")]
+    pub(crate) since: String,
 }
 
 /// `cts runs`.
@@ -356,9 +379,8 @@ pub(crate) enum RunsCommand {
     Logs {
         #[command(flatten)]
         query: QueryOptions,
-        /// Go on until the run has ended.
-        #[arg(long, short = 'f')]
-        follow: bool,
+        #[command(flatten)]
+        part: LogPart,
         /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
         #[arg(value_name = "RUN ID")]
         id: String,
@@ -369,6 +391,19 @@ pub(crate) enum RunsCommand {
         $ cts runs cancel 0197a000-0000-7000-8000-000000000001\n    \
         run 0197a000-0000-7000-8000-000000000001 of 'web' is cancelled, its status is failed")]
     Cancel(Cancel),
+}
+
+/// `cts causes`.
+#[derive(Debug, Args)]
+pub(crate) struct Causes {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// No more causes than so many, at most 100.
+    #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) limit: u32,
+    /// Id of a cause: only that cause.
+    #[arg(value_name = "CAUSE ID")]
+    pub(crate) id: Option<CauseId>,
 }
 
 /// `cts audit`.
@@ -398,6 +433,9 @@ pub(crate) struct ListRuns {
     /// Only runs in this state: queued runs that wait for the consent of a person.
     #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(["waiting"]), conflicts_with = "status")]
     pub(crate) state: Option<String>,
+    /// Only runs that this cause led to, as `cts causes` shows it.
+    #[arg(long, value_name = "CAUSE ID")]
+    pub(crate) cause: Option<CauseId>,
     /// No more runs than so many, at most 1000.
     #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,

@@ -34,7 +34,7 @@ use std::future::{pending, ready};
 use std::io::{stderr, stdin, stdout};
 use std::pin::pin;
 
-use cts_api_client::ErrorForm;
+use cts_api_client::{ClientSettings, ErrorForm};
 use cts_core::ApprovalRule;
 use cts_runtime::ProcessEnv;
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,7 +45,8 @@ pub use self::runs::plan::numbers as plan_numbers;
 use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Stream, Ui};
 use crate::arguments::{
-    ApprovalsCommand, Audit, Import, RunsCommand, SchedulerCommand, Status, TaskCommand, TestPlan,
+    ApprovalsCommand, Audit, Causes, ClientOptions, Import, RunsCommand, SchedulerCommand, Status,
+    TaskCommand, TestPlan,
 };
 use crate::exit_code::EXIT_INTERRUPTED;
 
@@ -74,12 +75,20 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
             RunsCommand::Input { query, diff, id } => {
                 runs::input::run(&mut session, &query, diff, &id).await
             }
-            RunsCommand::Logs { query, follow, id } => {
-                runs::logs::of_run(&mut session, &query, follow, &id).await
+            RunsCommand::Logs { query, part, id } => {
+                runs::logs::of_run(&mut session, &query, &part, &id).await
             }
             RunsCommand::Cancel(options) => runs::cancel::run(&mut session, &options).await,
         },
     )
+    .await
+}
+
+/// Runs `cts causes` and returns the exit code. Prints everything itself.
+pub(crate) async fn causes(command: Causes, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, Style::Ours, async |mut session| {
+        runs::causes::list(&mut session, &command).await
+    })
     .await
 }
 
@@ -154,6 +163,19 @@ pub(crate) async fn scheduler(command: SchedulerCommand, process_env: &ProcessEn
 pub(crate) async fn audit(command: Audit, process_env: &ProcessEnv) -> u8 {
     converse(process_env, Style::Ours, async |mut session| {
         audit::run(&mut session, &command).await
+    })
+    .await
+}
+
+/// Runs `cts mcp` and returns the exit code.
+pub(crate) async fn mcp(options: ClientOptions, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, Style::Ours, async |mut session| {
+        // Reports what cannot be used before the assistant begins.
+        session.client(&options)?;
+        let environment = process_env.text_environment();
+        let (settings, _warnings) = ClientSettings::resolve(&(&options).into(), &environment);
+        let ended = Box::pin(super::mcp::serve(settings)).await;
+        ended.map_err(|error| session.fail("Error: unable to serve tools", &error.to_string()))
     })
     .await
 }

@@ -61,6 +61,7 @@ pub(crate) fn steps(phases: PhaseTimes) -> String {
         ("validate", phases.validate),
         ("plan", phases.plan),
         ("apply", phases.apply),
+        ("wait", phases.wait),
     ];
     let phases = phases.into_iter();
     let known = phases.filter_map(|(phase, took)| Some(format!("{phase} {}", length(took?))));

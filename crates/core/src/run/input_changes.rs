@@ -7,9 +7,13 @@ use std::fmt::Display;
 use crate::run::input::RunInput;
 use crate::view::service::{InstanceKey, ServiceInstance};
 use crate::view::{Item, ViewDelta, ViewSnapshot};
+use crate::words::excerpt::excerpt;
 
 /// Maximum number of named differences of one service, or of one list.
 const NAMED: usize = 5;
+
+/// Maximum characters of a counted name.
+const NAME_LENGTH: usize = 200;
 
 /// Maximum number of named services.
 const SERVICES: usize = 10;
@@ -54,10 +58,14 @@ pub fn task_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
     lines
 }
 
+/// Numbers of added, removed and otherwise changed instances of each service, or of each name or key.
+pub type ChangeCounts = BTreeMap<String, [u32; 3]>;
+
 /// Describes a change of a view with the snapshot `before`: a line for each service, or for the names or keys of the
-/// view. Long lists are cut.
-pub fn view_changes(before: &ViewSnapshot, delta: &ViewDelta) -> Vec<String> {
+/// view, and the numbers of changes. Long lists are cut.
+pub fn view_changes(before: &ViewSnapshot, delta: &ViewDelta) -> (Vec<String>, ChangeCounts) {
     let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut counts = ChangeCounts::new();
     let upserts = delta.upserts.iter().map(|item| (item.key(), Some(item)));
     let removals = delta.removals.iter().map(|key| (key.clone(), None));
     for (key, item) in upserts.chain(removals) {
@@ -69,22 +77,24 @@ pub fn view_changes(before: &ViewSnapshot, delta: &ViewDelta) -> Vec<String> {
             Item::Key(pair) => ("keys", pair.key.as_str()),
             Item::UnreadableKey(key) => ("keys", key.as_ref()),
         };
-        let part = match (was, item) {
-            (None, _) => format!("+{name}"),
-            (Some(_), None) => format!("-{name}"),
+        let (part, number) = match (was, item) {
+            (None, _) => (format!("+{name}"), 0),
+            (Some(_), None) => (format!("-{name}"), 1),
             (Some(Item::Instance(was)), Some(Item::Instance(is))) => match difference(was, is) {
-                Some(difference) => format!("{name} {difference}"),
+                Some(difference) => (format!("{name} {difference}"), 2),
                 None => continue,
             },
             (Some(was), Some(is)) if was == is => continue,
-            (Some(_), Some(_)) => format!("~{name}"),
+            (Some(_), Some(_)) => (format!("~{name}"), 2),
         };
         lines.entry(line).or_default().push(part);
+        let is_instance = matches!(of, Item::Instance(_));
+        let counted = excerpt(if is_instance { line } else { name }, NAME_LENGTH);
+        counts.entry(counted).or_default()[number] += 1;
     }
     let lines = lines.iter();
-    lines
-        .map(|(name, parts)| format!("{name}: {}", cut(parts)))
-        .collect()
+    let lines = lines.map(|(name, parts)| format!("{name}: {}", cut(parts)));
+    (lines.collect(), counts)
 }
 
 type Instances<'a> = BTreeMap<InstanceKey, &'a ServiceInstance>;
@@ -259,16 +269,21 @@ mod tests {
         );
         let delta = after.delta_from(Some(&before));
         let expected = ["web: web-2 port 80 → 81, +web-3, -web-1"];
-        assert_eq!(view_changes(&before, &delta), expected);
+        let (lines, counts) = view_changes(&before, &delta);
+        assert_eq!(lines, expected);
+        assert_eq!(counts, BTreeMap::from([("web".to_owned(), [1, 1, 1])]));
         let unchanged = before.delta_from(Some(&before));
-        assert_eq!(view_changes(&before, &unchanged), Vec::<String>::new());
+        let nothing = (Vec::new(), BTreeMap::new());
+        assert_eq!(view_changes(&before, &unchanged), nothing);
         let key = |value: &str| KeyValue {
             key: "a/b".to_owned(),
             value: value.to_owned(),
         };
         let before = ViewSnapshot::new(1, [key("secret")]);
         let delta = ViewSnapshot::new(2, [key("other")]).delta_from(Some(&before));
-        assert_eq!(view_changes(&before, &delta), ["keys: ~a/b"]);
+        let (lines, counts) = view_changes(&before, &delta);
+        assert_eq!(lines, ["keys: ~a/b"]);
+        assert_eq!(counts, BTreeMap::from([("a/b".to_owned(), [0, 0, 1])]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::input::RunInput;
 use crate::task::shrink_limit::{MaxShrink, ShrinkLimit};
 use crate::view::{ItemKind, ViewId};
+use crate::words::identity::CauseId;
 
 /// Number of instances of each service in an input, by the view that shows the service.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -55,6 +56,9 @@ pub struct Blocked {
     /// too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brake: Option<InstanceCounts>,
+    /// The newest causes of the waiting input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseId>,
 }
 
 impl Baseline {

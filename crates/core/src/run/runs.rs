@@ -42,6 +42,7 @@ mod attempt;
 mod attempt_ending;
 mod brief_error;
 mod cancel;
+mod cause;
 mod destroy;
 mod early_failure;
 mod ending;
@@ -63,6 +64,7 @@ pub use self::cancel::{
     CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
     ends_cancelled,
 };
+pub use self::cause::{CAUSES_OF_RUN, Cause, add_causes};
 pub use self::early_failure::{
     ELSEWHERE_FOR, EarlierAttempt, EarlyFailure, GIVEN_BACK_AT_MOST, can_be_of_machine,
     is_given_back,

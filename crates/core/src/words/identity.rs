@@ -161,6 +161,11 @@ uuid_identity! {
 }
 
 uuid_identity! {
+    /// Identifies one cause ([`Cause`](crate::runs::Cause)); version 7, so that ids sort by time.
+    CauseId
+}
+
+uuid_identity! {
     /// Identifies one life of a scheduler process. A restarted process has a new incarnation under the same
     /// member id.
     Incarnation

@@ -11,10 +11,18 @@ pub const GET_CONFIGURATION: Role = Role::Read;
 pub const GET_LIMITED_OVERVIEW: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/GetOverview`.
 pub const GET_OVERVIEW: Role = Role::Read;
+/// Least role for `/cts.cluster.v1.ClusterService/GetTimes`.
+pub const GET_TIMES: Role = Role::Read;
 /// Least role for `/cts.cluster.v1.ClusterService/ReleaseBrake`.
 pub const RELEASE_BRAKE: Role = Role::Operate;
+/// Least role for `/cts.cluster.v1.FollowService/Follow`.
+pub const FOLLOW: Role = Role::Read;
 /// Least role for `/cts.log.v1.LogService/ReadLog`.
 pub const READ_LOG: Role = Role::Read;
+/// Least role for `/cts.log.v1.LogService/ReadLogWindow`.
+pub const READ_LOG_WINDOW: Role = Role::Read;
+/// Least role for `/cts.log.v1.LogService/SearchLog`.
+pub const SEARCH_LOG: Role = Role::Read;
 /// Least role for `/cts.run.v1.ApprovalService/ApproveSet`.
 pub const APPROVE_SET: Role = Role::Approve;
 /// Least role for `/cts.run.v1.ApprovalService/DecideApproval`.
@@ -37,6 +45,8 @@ pub const FOLLOW_RUNS: Role = Role::Read;
 pub const GET_QUEUE: Role = Role::Read;
 /// Least role for `/cts.run.v1.RunService/GetRun`.
 pub const GET_RUN: Role = Role::Read;
+/// Least role for `/cts.run.v1.RunService/ListCauses`.
+pub const LIST_CAUSES: Role = Role::Read;
 /// Least role for `/cts.run.v1.RunService/ListRuns`.
 pub const LIST_RUNS: Role = Role::Read;
 /// Least role for `/cts.task.v1.TaskService/CreateTask`.
@@ -88,9 +98,13 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.cluster.v1.ClusterService/GetConfiguration", callers: Callers::People(GET_CONFIGURATION) },
     Call { path: "/cts.cluster.v1.ClusterService/GetLimitedOverview", callers: Callers::People(GET_LIMITED_OVERVIEW) },
     Call { path: "/cts.cluster.v1.ClusterService/GetOverview", callers: Callers::People(GET_OVERVIEW) },
+    Call { path: "/cts.cluster.v1.ClusterService/GetTimes", callers: Callers::People(GET_TIMES) },
     Call { path: "/cts.cluster.v1.ClusterService/ReleaseBrake", callers: Callers::People(RELEASE_BRAKE) },
+    Call { path: "/cts.cluster.v1.FollowService/Follow", callers: Callers::People(FOLLOW) },
     Call { path: "/cts.log.v1.LogService/AppendLog", callers: Callers::Worker },
     Call { path: "/cts.log.v1.LogService/ReadLog", callers: Callers::People(READ_LOG) },
+    Call { path: "/cts.log.v1.LogService/ReadLogWindow", callers: Callers::People(READ_LOG_WINDOW) },
+    Call { path: "/cts.log.v1.LogService/SearchLog", callers: Callers::People(SEARCH_LOG) },
     Call { path: "/cts.run.v1.ApprovalService/ApproveSet", callers: Callers::People(APPROVE_SET) },
     Call { path: "/cts.run.v1.ApprovalService/DecideApproval", callers: Callers::People(DECIDE_APPROVAL) },
     Call { path: "/cts.run.v1.ApprovalService/GetApproval", callers: Callers::People(GET_APPROVAL) },
@@ -110,6 +124,7 @@ pub const CALLS: &[Call] = &[
     Call { path: "/cts.run.v1.RunService/GetRemoteRuns", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/GetRun", callers: Callers::People(GET_RUN) },
     Call { path: "/cts.run.v1.RunService/GetRunInput", callers: Callers::Worker },
+    Call { path: "/cts.run.v1.RunService/ListCauses", callers: Callers::People(LIST_CAUSES) },
     Call { path: "/cts.run.v1.RunService/ListLostLeases", callers: Callers::Worker },
     Call { path: "/cts.run.v1.RunService/ListRuns", callers: Callers::People(LIST_RUNS) },
     Call { path: "/cts.run.v1.RunService/RecordRemoteRun", callers: Callers::Worker },

@@ -364,6 +364,81 @@ pub struct ObservedData {
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub reason: ::prost::alloc::string::String,
 }
+/// Asks how long changes took.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTimesRequest {
+    /// How far back: at least a minute, at most eight days.
+    #[prost(message, optional, tag = "1")]
+    pub since: ::core::option::Option<::prost_types::Duration>,
+}
+/// How long changes took until they were applied, by the end of their runs.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetTimesResponse {
+    /// Length of an interval: a minute, ten minutes or an hour.
+    #[prost(message, optional, tag = "1")]
+    #[serde(rename = "interval_seconds")]
+    #[serde(with = "crate::json::seconds_or_zero")]
+    pub interval: ::core::option::Option<::prost_types::Duration>,
+    /// The whole time, from the begin of the first interval.
+    #[prost(message, optional, tag = "2")]
+    #[serde(with = "crate::json::or_empty")]
+    pub total: ::core::option::Option<TimesOfChanges>,
+    /// The intervals in which changes were applied, the oldest first.
+    #[prost(message, repeated, tag = "3")]
+    pub intervals: ::prost::alloc::vec::Vec<TimesOfChanges>,
+}
+/// How long the changes of an interval took.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TimesOfChanges {
+    /// Begin of the interval.
+    #[prost(message, optional, tag = "1")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// By the name of a phase, without those that no change had:
+    ///
+    /// * "applied": from the arrival of a change until its run has succeeded, without "waiting";
+    /// * "buffered": from the arrival until the run is queued;
+    /// * "queued": the run is due, and no worker has it;
+    /// * "terraform": workers have the run;
+    /// * "waiting": the run waits for a person: for consent, for the release of the brake, for a confirmation on its server;
+    /// * "blocked": a shrink limit or the brake blocked the task before the run was queued.
+    #[prost(btree_map = "string, message", tag = "2")]
+    pub phases: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        Percentiles,
+    >,
+}
+/// Durations of a number of changes: shares of them took at most these times, which are up to an eighth too long.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Percentiles {
+    /// Number of changes.
+    #[prost(uint64, tag = "1")]
+    pub count: u64,
+    /// Half of the changes.
+    #[prost(message, optional, tag = "2")]
+    #[serde(rename = "p50_ms")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
+    pub p50: ::core::option::Option<::prost_types::Duration>,
+    /// 95 of 100.
+    #[prost(message, optional, tag = "3")]
+    #[serde(rename = "p95_ms")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
+    pub p95: ::core::option::Option<::prost_types::Duration>,
+    /// 99 of 100.
+    #[prost(message, optional, tag = "4")]
+    #[serde(rename = "p99_ms")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
+    pub p99: ::core::option::Option<::prost_types::Duration>,
+}
 /// Asks for the brake.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetBrakeRequest {}
@@ -750,6 +825,31 @@ pub mod cluster_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Gets how long changes took until they were applied, by interval.
+        pub async fn get_times(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetTimesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTimesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.ClusterService/GetTimes",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetTimes"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Gets the brake of the fleet (docs/runs.md#the-brake-of-the-fleet).
         pub async fn get_brake(
             &mut self,
@@ -850,6 +950,14 @@ pub mod cluster_service_server {
             request: tonic::Request<super::GetLimitedOverviewRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetLimitedOverviewResponse>,
+            tonic::Status,
+        >;
+        /// Gets how long changes took until they were applied, by interval.
+        async fn get_times(
+            &self,
+            request: tonic::Request<super::GetTimesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTimesResponse>,
             tonic::Status,
         >;
         /// Gets the brake of the fleet (docs/runs.md#the-brake-of-the-fleet).
@@ -1130,6 +1238,51 @@ pub mod cluster_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/cts.cluster.v1.ClusterService/GetTimes" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetTimesSvc<T: ClusterService>(pub Arc<T>);
+                    impl<
+                        T: ClusterService,
+                    > tonic::server::UnaryService<super::GetTimesRequest>
+                    for GetTimesSvc<T> {
+                        type Response = super::GetTimesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetTimesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClusterService>::get_times(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetTimesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/cts.cluster.v1.ClusterService/GetBrake" => {
                     #[allow(non_camel_case_types)]
                     struct GetBrakeSvc<T: ClusterService>(pub Arc<T>);
@@ -1257,6 +1410,352 @@ pub mod cluster_service_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "cts.cluster.v1.ClusterService";
     impl<T> tonic::server::NamedService for ClusterServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// Asks for versions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FollowRequest {
+    /// What the caller follows (docs/rest.md#versions-to-follow).
+    #[prost(string, repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Patterns of the names of visible tasks; empty for all tasks. Answers count as a caller gets them who may see only
+    /// these.
+    #[prost(string, repeated, tag = "2")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Versions that have changed.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FollowResponse {
+    /// The present version of each of these keys.
+    #[prost(message, repeated, tag = "1")]
+    pub versions: ::prost::alloc::vec::Vec<KeyVersion>,
+}
+/// The version of the answer that a key stands for.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeyVersion {
+    /// The key, as in the request.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    /// Opaque. Equal versions of a key are equal answers, apart from what passes with time, such as ages.
+    #[prost(string, tag = "2")]
+    pub version: ::prost::alloc::string::String,
+    /// With the key "tasks": numbers of the groups that have changed, all groups at first. A group has 100 tasks, in the
+    /// order of the names.
+    #[prost(uint32, repeated, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub groups: ::prost::alloc::vec::Vec<u32>,
+}
+/// Generated client implementations.
+#[cfg(feature = "grpc")]
+pub mod follow_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Tells when answers change. Served by every scheduler replica.
+    #[derive(Debug, Clone)]
+    pub struct FollowServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl FollowServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> FollowServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> FollowServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            FollowServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Sends the present version of each key, then each change, at most one a second and key. INVALID_ARGUMENT for keys
+        /// that are not known, and for more than 64.
+        pub async fn follow(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FollowRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::FollowResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.FollowService/Follow",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.cluster.v1.FollowService", "Follow"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+#[cfg(feature = "grpc")]
+pub mod follow_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with FollowServiceServer.
+    #[async_trait]
+    pub trait FollowService: std::marker::Send + std::marker::Sync + 'static {
+        /// Server streaming response type for the Follow method.
+        type FollowStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::FollowResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Sends the present version of each key, then each change, at most one a second and key. INVALID_ARGUMENT for keys
+        /// that are not known, and for more than 64.
+        async fn follow(
+            &self,
+            request: tonic::Request<super::FollowRequest>,
+        ) -> std::result::Result<tonic::Response<Self::FollowStream>, tonic::Status>;
+    }
+    /// Tells when answers change. Served by every scheduler replica.
+    #[derive(Debug)]
+    pub struct FollowServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> FollowServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for FollowServiceServer<T>
+    where
+        T: FollowService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/cts.cluster.v1.FollowService/Follow" => {
+                    #[allow(non_camel_case_types)]
+                    struct FollowSvc<T: FollowService>(pub Arc<T>);
+                    impl<
+                        T: FollowService,
+                    > tonic::server::ServerStreamingService<super::FollowRequest>
+                    for FollowSvc<T> {
+                        type Response = super::FollowResponse;
+                        type ResponseStream = T::FollowStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FollowRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as FollowService>::follow(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FollowSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for FollowServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "cts.cluster.v1.FollowService";
+    impl<T> tonic::server::NamedService for FollowServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

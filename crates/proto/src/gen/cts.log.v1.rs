@@ -92,6 +92,155 @@ pub struct ReadLogResponse {
     #[prost(message, repeated, tag = "2")]
     pub lines: ::prost::alloc::vec::Vec<LogLine>,
 }
+/// Asks for at most 5,000 lines and 1 MiB at one of three places; without a place for the newest lines.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadLogWindowRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Only lines of the newest attempt with this number; 0 for all.
+    #[prost(uint32, tag = "2")]
+    pub attempt: u32,
+    /// Maximum number of lines; 0 for 5,000.
+    #[prost(uint32, tag = "3")]
+    pub lines: u32,
+    /// The lines that follow this position.
+    #[prost(uint64, optional, tag = "4")]
+    pub after_position: ::core::option::Option<u64>,
+    /// The lines that precede this position.
+    #[prost(uint64, optional, tag = "5")]
+    pub before_position: ::core::option::Option<u64>,
+    /// Lines before this position, and lines from it on: up to half of the window each, more lines from it on if few
+    /// precede it.
+    #[prost(uint64, optional, tag = "6")]
+    pub around_position: ::core::option::Option<u64>,
+}
+/// A window of a log.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReadLogWindowResponse {
+    /// The lines, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<LogExcerpt>,
+    /// Position of the last line of the log.
+    #[prost(uint64, tag = "2")]
+    pub last_position: u64,
+    /// The attempts whose lines are known, oldest first.
+    #[prost(message, repeated, tag = "3")]
+    pub attempts: ::prost::alloc::vec::Vec<LogAttempt>,
+}
+/// A line of a log, cut after 4 KiB.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LogExcerpt {
+    /// Number of the line in the log of its run, from 1.
+    #[prost(uint64, tag = "1")]
+    pub position: u64,
+    /// The stream.
+    #[prost(enumeration = "LogStream", tag = "2")]
+    #[serde(with = "crate::json::Words::<crate::log::v1::LogStream>")]
+    pub stream: i32,
+    /// Its text without the line break.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// Bytes of the whole line, if it is cut.
+    #[prost(uint64, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub bytes: u64,
+    /// Path of the whole line in the REST API, if it is cut. The gateway sets it.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub address: ::prost::alloc::string::String,
+}
+/// The lines of one attempt.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LogAttempt {
+    /// Number of the attempt. An attempt that does not count has the number of the next attempt.
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// Position of its first line.
+    #[prost(uint64, tag = "2")]
+    pub first_position: u64,
+    /// Number of its lines.
+    #[prost(uint64, tag = "3")]
+    pub lines: u64,
+}
+/// Asks for the lines that contain a text.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchLogRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Only lines of the newest attempt with this number; 0 for all.
+    #[prost(uint32, tag = "2")]
+    pub attempt: u32,
+    /// The text, which is found as it is; not empty.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+}
+/// The progress of a search, sent with each found line and at least every 5 s.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchLogResponse {
+    /// Lines that contain the text and were not sent before, newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<LogExcerpt>,
+    /// Position of the oldest line that was searched.
+    #[prost(uint64, tag = "2")]
+    pub searched_from: u64,
+    /// Whether the search goes on; otherwise this is the last message.
+    #[prost(enumeration = "LogSearchState", tag = "3")]
+    #[serde(with = "crate::json::Words::<crate::log::v1::LogSearchState>")]
+    pub state: i32,
+}
+/// The state of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum LogSearchState {
+    /// Not set.
+    Unspecified = 0,
+    /// The search goes on.
+    Searching = 1,
+    /// All lines were searched.
+    Complete = 2,
+    /// It has found 1,000 lines.
+    Full = 3,
+    /// It has lasted for 60 s.
+    TimedOut = 4,
+    /// The caller has begun another search.
+    Replaced = 5,
+}
+impl LogSearchState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "LOG_SEARCH_STATE_UNSPECIFIED",
+            Self::Searching => "LOG_SEARCH_STATE_SEARCHING",
+            Self::Complete => "LOG_SEARCH_STATE_COMPLETE",
+            Self::Full => "LOG_SEARCH_STATE_FULL",
+            Self::TimedOut => "LOG_SEARCH_STATE_TIMED_OUT",
+            Self::Replaced => "LOG_SEARCH_STATE_REPLACED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "LOG_SEARCH_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "LOG_SEARCH_STATE_SEARCHING" => Some(Self::Searching),
+            "LOG_SEARCH_STATE_COMPLETE" => Some(Self::Complete),
+            "LOG_SEARCH_STATE_FULL" => Some(Self::Full),
+            "LOG_SEARCH_STATE_TIMED_OUT" => Some(Self::TimedOut),
+            "LOG_SEARCH_STATE_REPLACED" => Some(Self::Replaced),
+            _ => None,
+        }
+    }
+}
 /// Generated client implementations.
 #[cfg(feature = "grpc")]
 pub mod log_service_client {
@@ -236,6 +385,58 @@ pub mod log_service_client {
                 .insert(GrpcMethod::new("cts.log.v1.LogService", "ReadLog"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Reads a window of the lines of a run, from any place. NOT_FOUND if there is no such run; OUT_OF_RANGE if the lines
+        /// of the attempt are not known.
+        pub async fn read_log_window(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReadLogWindowRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReadLogWindowResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.log.v1.LogService/ReadLogWindow",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.log.v1.LogService", "ReadLogWindow"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Searches the lines of a run from the newest to the oldest, for at most 60 s. A new search of a caller ends the
+        /// earlier search of this caller. Fails as ReadLogWindow.
+        pub async fn search_log(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SearchLogRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::SearchLogResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.log.v1.LogService/SearchLog",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.log.v1.LogService", "SearchLog"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -272,6 +473,27 @@ pub mod log_service_server {
             &self,
             request: tonic::Request<super::ReadLogRequest>,
         ) -> std::result::Result<tonic::Response<Self::ReadLogStream>, tonic::Status>;
+        /// Reads a window of the lines of a run, from any place. NOT_FOUND if there is no such run; OUT_OF_RANGE if the lines
+        /// of the attempt are not known.
+        async fn read_log_window(
+            &self,
+            request: tonic::Request<super::ReadLogWindowRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReadLogWindowResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the SearchLog method.
+        type SearchLogStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::SearchLogResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Searches the lines of a run from the newest to the oldest, for at most 60 s. A new search of a caller ends the
+        /// earlier search of this caller. Fails as ReadLogWindow.
+        async fn search_log(
+            &self,
+            request: tonic::Request<super::SearchLogRequest>,
+        ) -> std::result::Result<tonic::Response<Self::SearchLogStream>, tonic::Status>;
     }
     /// Keeps what Terraform prints, run by run. Served by the scheduler.
     #[derive(Debug)]
@@ -428,6 +650,97 @@ pub mod log_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ReadLogSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.log.v1.LogService/ReadLogWindow" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReadLogWindowSvc<T: LogService>(pub Arc<T>);
+                    impl<
+                        T: LogService,
+                    > tonic::server::UnaryService<super::ReadLogWindowRequest>
+                    for ReadLogWindowSvc<T> {
+                        type Response = super::ReadLogWindowResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReadLogWindowRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LogService>::read_log_window(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReadLogWindowSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.log.v1.LogService/SearchLog" => {
+                    #[allow(non_camel_case_types)]
+                    struct SearchLogSvc<T: LogService>(pub Arc<T>);
+                    impl<
+                        T: LogService,
+                    > tonic::server::ServerStreamingService<super::SearchLogRequest>
+                    for SearchLogSvc<T> {
+                        type Response = super::SearchLogResponse;
+                        type ResponseStream = T::SearchLogStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SearchLogRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LogService>::search_log(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SearchLogSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -1338,6 +1338,122 @@ pub mod approval_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// Asks for causes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListCausesRequest {
+    /// Most causes in one answer; 0 for 20, more than 100 counts as 100.
+    #[prost(uint32, tag = "1")]
+    pub page_size: u32,
+    /// Where to begin: id of a cause, or "next_page_token" of the page before; empty for the newest cause. INVALID_ARGUMENT
+    /// if it is not an id.
+    #[prost(string, tag = "2")]
+    pub page_token: ::prost::alloc::string::String,
+    /// Patterns of the names of tasks that the caller may see; empty for all.
+    #[prost(string, repeated, tag = "3")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A page of causes.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListCausesResponse {
+    /// The causes, newest first. If only some tasks are visible, a page may have fewer causes than requested, also none,
+    /// although another page follows.
+    #[prost(message, repeated, tag = "1")]
+    pub causes: ::prost::alloc::vec::Vec<Cause>,
+    /// Id of the first cause of the next page; empty if this is the last.
+    #[prost(string, tag = "2")]
+    #[serde(rename = "next")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+/// Changes in Consul that arrived within one second, and what came of them.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Cause {
+    /// The cause.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// When the first of its changes arrived.
+    #[prost(message, optional, tag = "2")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Its changes as texts for display, at most 20 lines. Empty if the caller may see only some of its tasks.
+    #[prost(string, repeated, tag = "3")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Its tasks by state, without states that no task has.
+    #[prost(message, repeated, tag = "4")]
+    pub tasks: ::prost::alloc::vec::Vec<CauseTasks>,
+}
+/// Tasks of a cause with one state.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CauseTasks {
+    /// The state.
+    #[prost(enumeration = "CauseState", tag = "1")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::CauseState>")]
+    pub state: i32,
+    /// Number of the tasks.
+    #[prost(uint32, tag = "2")]
+    pub count: u32,
+    /// Their first names, sorted; at most 10.
+    #[prost(string, repeated, tag = "3")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// States of a task by a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CauseState {
+    /// Not set.
+    Unspecified = 0,
+    /// A run has applied the changes.
+    Applied = 1,
+    /// The run waits for consent, or for something outside of cts.
+    Waiting = 2,
+    /// The shrink limit or the brake of the fleet blocks the changes.
+    Blocked = 3,
+    /// The run failed; a retry may be queued.
+    Failed = 4,
+    /// The run is queued or running.
+    Queued = 5,
+    /// The run was cancelled: by a person, or because newer data need no run.
+    Cancelled = 6,
+}
+impl CauseState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CAUSE_STATE_UNSPECIFIED",
+            Self::Applied => "CAUSE_STATE_APPLIED",
+            Self::Waiting => "CAUSE_STATE_WAITING",
+            Self::Blocked => "CAUSE_STATE_BLOCKED",
+            Self::Failed => "CAUSE_STATE_FAILED",
+            Self::Queued => "CAUSE_STATE_QUEUED",
+            Self::Cancelled => "CAUSE_STATE_CANCELLED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CAUSE_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "CAUSE_STATE_APPLIED" => Some(Self::Applied),
+            "CAUSE_STATE_WAITING" => Some(Self::Waiting),
+            "CAUSE_STATE_BLOCKED" => Some(Self::Blocked),
+            "CAUSE_STATE_FAILED" => Some(Self::Failed),
+            "CAUSE_STATE_QUEUED" => Some(Self::Queued),
+            "CAUSE_STATE_CANCELLED" => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
 /// Asks for a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AcquireRunRequest {
@@ -2066,6 +2182,10 @@ pub struct PhaseTimes {
     #[prost(message, optional, tag = "5")]
     #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub apply: ::core::option::Option<::prost_types::Duration>,
+    /// Waiting for a person who confirms the remote run.
+    #[prost(message, optional, tag = "7")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
+    pub wait: ::core::option::Option<::prost_types::Duration>,
 }
 /// A resource that was changed, or would be.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -2251,6 +2371,9 @@ pub struct ListRunsRequest {
     /// Only queued runs that wait for the consent of a person, whatever "status" is.
     #[prost(bool, tag = "6")]
     pub awaits_consent: bool,
+    /// Only runs that this cause led to; empty for all. INVALID_ARGUMENT if it is not an id.
+    #[prost(string, tag = "7")]
+    pub cause_id: ::prost::alloc::string::String,
 }
 /// A page of runs.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -2383,6 +2506,10 @@ pub struct Run {
         skip_serializing_if = "crate::json::time::is_absent"
     )]
     pub blocked_since: ::core::option::Option<::prost_types::Timestamp>,
+    /// Causes since the last applied input, the oldest first; at most 16, the newest.
+    #[prost(string, repeated, tag = "26")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub cause_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One attempt of a run: a lease that was granted.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -3415,6 +3542,31 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ListRuns"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lists the causes that are kept, newest first, page by page.
+        pub async fn list_causes(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListCausesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListCausesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/ListCauses",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "ListCauses"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Cancels a run. A queued or requested run is withdrawn; if a worker has the run, the worker gets the order
         /// to stop it. NOT_FOUND if no run has that id; FAILED_PRECONDITION if it has ended, or is being stopped and
         /// only force, or nothing yet, would help.
@@ -3640,6 +3792,14 @@ pub mod run_service_server {
             request: tonic::Request<super::ListRunsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListRunsResponse>,
+            tonic::Status,
+        >;
+        /// Lists the causes that are kept, newest first, page by page.
+        async fn list_causes(
+            &self,
+            request: tonic::Request<super::ListCausesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListCausesResponse>,
             tonic::Status,
         >;
         /// Cancels a run. A queued or requested run is withdrawn; if a worker has the run, the worker gets the order
@@ -4371,6 +4531,51 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListRunsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/ListCauses" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListCausesSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::ListCausesRequest>
+                    for ListCausesSvc<T> {
+                        type Response = super::ListCausesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListCausesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::list_causes(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListCausesSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -413,6 +413,9 @@ pub struct Event {
     /// requested run, and if it is not known.
     #[prost(string, repeated, tag = "14")]
     pub cause: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Causes since the last applied input, the oldest first; at most 16, the newest.
+    #[prost(string, repeated, tag = "15")]
+    pub cause_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Fate of a task's infrastructure when the task is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

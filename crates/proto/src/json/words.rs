@@ -61,8 +61,10 @@ macro_rules! words {
 words!(
     cluster::TaskDifferenceKind,
     cluster::WorkerCondition,
+    log::LogSearchState,
     log::LogStream,
     run::AttemptEnding,
+    run::CauseState,
     run::DiagnosticSeverity,
     run::InputBasis,
     run::PlanExtent,

@@ -66,6 +66,7 @@ played! {
     Approvals = "cts.run.v1.ApprovalService";
     Bundles = "cts.bundle.v1.BundleService";
     Cluster = "cts.cluster.v1.ClusterService";
+    Follow = "cts.cluster.v1.FollowService";
     Logs = "cts.log.v1.LogService";
     Plans = "cts.run.v1.PlanService";
     Runs = "cts.run.v1.RunService";

@@ -78,6 +78,7 @@ impl Model {
             losses,
             counts,
             brake: None,
+            causes: Vec::new(),
         };
         let baseline = self.baseline(task).release(&blocked);
         let task = self.tasks.get_mut(name)?;

@@ -4,7 +4,8 @@ use cts_core::RunId;
 
 use crate::Fixture;
 use crate::scene::{Scene, line, seconds};
-use cts_store::{LogLine, LogStream};
+use cts_core::runs::AttemptOutcome;
+use cts_store::{EXCERPT_BYTES, LogExcerpts, LogLine, LogRange, LogStream, log_attempts};
 
 async fn texts<F: Fixture>(scene: &Scene<F>, run: RunId) -> Vec<String> {
     let page = scene.log_page(run, 0, 1000).await;
@@ -96,6 +97,134 @@ pub async fn lines_come_back_unchanged<F: Fixture>() {
         .collect();
     scene.append(&lease, lines.clone()).await;
     assert!(scene.log_page(lease.run, 0, 100).await.lines == lines);
+}
+
+fn all(run: RunId) -> LogRange {
+    LogRange {
+        run,
+        after: 0,
+        before: u64::MAX,
+        newest_first: false,
+        limit: 1000,
+        text: String::new(),
+    }
+}
+
+async fn excerpts<F: Fixture>(scene: &Scene<F>, wanted: &LogRange) -> LogExcerpts {
+    let excerpts = scene.store().log_excerpts(wanted).await;
+    excerpts.expect("logs can be read")
+}
+
+fn positions(excerpts: &LogExcerpts) -> Vec<u64> {
+    excerpts.lines.iter().map(|line| line.position).collect()
+}
+
+pub async fn excerpts_come_from_both_ends_and_are_cut<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let lease = scene.leased("a", "1").await;
+    let other = scene.leased("b", "1").await;
+    scene.append(&other, vec![line("of the other")]).await;
+    let long = "é".repeat(EXCERPT_BYTES);
+    let odd = format!("x{long}");
+    let whole = "y".repeat(EXCERPT_BYTES);
+    let texts = ["one", &*long, &*odd, &*whole, ""];
+    scene.append(&lease, texts.map(line).to_vec()).await;
+
+    let oldest = excerpts(&scene, &all(lease.run)).await;
+    assert_eq!(positions(&oldest), [1, 2, 3, 4, 5]);
+    assert_eq!(oldest.reached, Some(5));
+    let bytes = 3 + 3 * 2 * EXCERPT_BYTES as u64;
+    assert_eq!(oldest.bytes, bytes - EXCERPT_BYTES as u64 + 1);
+    let seen: Vec<_> = oldest
+        .lines
+        .iter()
+        .map(|line| (line.text.len(), line.bytes))
+        .collect();
+    let twice = 2 * EXCERPT_BYTES as u64;
+    let expected = [
+        (3, 0),
+        (EXCERPT_BYTES, twice),
+        (EXCERPT_BYTES - 1, twice + 1),
+        (EXCERPT_BYTES, 0),
+        (0, 0),
+    ];
+    assert_eq!(seen, expected);
+    assert!(long.starts_with(&oldest.lines[1].text));
+
+    let newest = LogRange {
+        after: 1,
+        before: 5,
+        newest_first: true,
+        limit: 2,
+        ..all(lease.run)
+    };
+    let two = excerpts(&scene, &newest).await;
+    assert_eq!((positions(&two), two.reached), (vec![4, 3], Some(3)));
+    let empty = LogRange {
+        after: 2,
+        before: 3,
+        ..all(lease.run)
+    };
+    assert_eq!(excerpts(&scene, &empty).await, LogExcerpts::default());
+    let unknown = all(scene.run_id());
+    assert_eq!(excerpts(&scene, &unknown).await, LogExcerpts::default());
+}
+
+pub async fn excerpts_contain_the_text_as_it_is<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let late = format!("{}100%_\\ é.*", "x".repeat(2 * EXCERPT_BYTES));
+    let texts = ["100%_\\ é.*", "100 percent", "", "100%_\\ É.*", &*late];
+    scene.append(&lease, texts.map(line).to_vec()).await;
+    for (text, found) in [
+        ("100%_\\ é.*", vec![5, 1]),
+        ("100", vec![5, 4, 2, 1]),
+        ("é", vec![5, 1]),
+        ("nothing", vec![]),
+    ] {
+        let wanted = LogRange {
+            newest_first: true,
+            text: text.to_owned(),
+            ..all(lease.run)
+        };
+        let excerpts = excerpts(&scene, &wanted).await;
+        assert_eq!(positions(&excerpts), found, "{text}");
+        let total: usize = texts.iter().map(|text| text.len()).sum();
+        assert_eq!(excerpts.reached, Some(1));
+        assert_eq!(excerpts.bytes, total as u64, "all lines are examined");
+    }
+}
+
+pub async fn records_of_attempts_have_the_last_line_of_each<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    scene.append(&lease, vec![line("1"), line("2")]).await;
+    let mut failed = scene.completion(&lease, AttemptOutcome::Failed("no".into()));
+    failed.log = vec![line("3")];
+    let wait = scene.complete(failed).await.next_due;
+    scene.advance(wait.expect("there is another attempt"));
+    let second = scene.lease().await;
+    scene.append(&second, vec![line("4")]).await;
+    scene.release_all().await;
+    let third = scene.lease().await;
+    scene.advance(crate::scene::LEASE);
+    scene.reap().await;
+    scene.advance(scene.next_due().await.expect("there is another attempt"));
+    assert_eq!(third.run, lease.run);
+    let last = scene.lease().await;
+    scene.append(&last, vec![line("5"), line("6")]).await;
+    let lines = async || {
+        let attempts = scene.attempts(lease.run).await;
+        let last = excerpts(&scene, &all(lease.run)).await.reached;
+        let attempts = log_attempts(&attempts, last.unwrap_or_default());
+        let lines = attempts.iter().map(|it| (it.first_position, it.lines));
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(lines().await, [(1, 3), (4, 1), (5, 0), (5, 2)]);
+    let mut applied = scene.completion(&last, AttemptOutcome::Applied);
+    applied.log = vec![line("7")];
+    scene.complete(applied).await;
+    assert_eq!(lines().await, [(1, 3), (4, 1), (5, 0), (5, 3)]);
 }
 
 pub async fn logs_that_have_gone_on_are_found_among_many<F: Fixture>() {

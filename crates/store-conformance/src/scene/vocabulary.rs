@@ -144,6 +144,7 @@ pub fn enqueue_request(name: &str, text: &str, run: RunId) -> EnqueueRequest {
         check_key: None,
         trace: None,
         cause: None,
+        causes: Vec::new(),
         fails: None,
     }
 }

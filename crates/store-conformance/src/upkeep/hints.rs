@@ -74,6 +74,10 @@ fn every_kind<F: Fixture>(scene: &Scene<F>) -> Vec<Hint> {
             run: scene.run_id(),
             replica: "été \"1\"".into(),
         },
+        Hint::LogSearch {
+            caller: "token \"été\"".into(),
+            at: DateTime::from_timestamp_micros(1_800_000_000_000_001).expect("it is in range"),
+        },
         Hint::Leadership,
     ]
 }

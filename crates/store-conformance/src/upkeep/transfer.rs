@@ -172,7 +172,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
 
     // A cancelled run, because the task went back to the applied input.
     scene.apply("_", "1").await;
-    scene.queue("_", "2").await;
+    scene.queue_caused("_", "2", &[1, 2]).await;
     scene.enqueue("_", "1").await;
 
     // Running for the second time.

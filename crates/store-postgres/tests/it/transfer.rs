@@ -22,7 +22,7 @@ use crate::fixture::{execute, migrated, number, settings};
 use crate::outage::applied;
 
 /// The tables whose rows `cts migrate` counts, in its order.
-const COUNTED: [&str; 16] = [
+const COUNTED: [&str; 18] = [
     "tasks",
     "deleted_tasks",
     "configuration_in_force",
@@ -34,6 +34,8 @@ const COUNTED: [&str; 16] = [
     "tick_events",
     "log_lines",
     "plans",
+    "causes",
+    "cause_runs",
     "approvals",
     "plan_key",
     "bundles",

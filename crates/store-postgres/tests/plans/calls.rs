@@ -1,19 +1,21 @@
 //! Every call that must stay fast.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use chrono::DateTime;
+use cts_core::runs::{AttemptOutcome, Cause, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
 use cts_core::{
-    Creation, Digest, Engine, EventId, LeaderEpoch, REMOTE_DRIVER, RemoteRun, RunId, TaskName,
-    WorkerId,
+    CauseId, Creation, Digest, Engine, EventId, Incarnation, LeaderEpoch, REMOTE_DRIVER, RemoteRun,
+    RunId, TaskName, WorkerId,
 };
 use cts_store::FactStore as _;
 use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
-    HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, PlanStore as _,
-    Refused, RefusedCode, RemoteRunStore as _, Retention, RunFilter, SettingsChange,
-    SettingsStore as _, Store as _, TaskChange, WorkerStore as _,
+    HeldLeases as _, Housekeeping as _, Lease, LogLine, LogRange, LogStream, NewTask,
+    PlanStore as _, Refused, RefusedCode, RemoteRunStore as _, Retention, RunFilter,
+    SettingsChange, SettingsStore as _, Store as _, TaskChange, WorkerStore as _,
 };
 use cts_store_conformance::{
     claim, completion_of, enqueue_request, member, spec, task, worker_record,
@@ -38,7 +40,13 @@ fn run_id() -> RunId {
 }
 
 fn request(task: &TaskName, text: &str) -> EnqueueRequest {
-    enqueue_request(task.as_str(), text, run_id())
+    // It is not forgotten by its age.
+    let at = DateTime::from_timestamp(4_000_000_000, 0).unwrap();
+    let cause = Cause::new(CauseId::from_uuid(Uuid::now_v7()), at);
+    EnqueueRequest {
+        causes: vec![Arc::new(cause)],
+        ..enqueue_request(task.as_str(), text, run_id())
+    }
 }
 
 fn lines(number: usize) -> Vec<LogLine> {
@@ -116,6 +124,7 @@ impl Calls {
         self.store.prune(retention).await.unwrap();
         let space = self.store.log_space().await.unwrap();
         self.store.remove_logs(space.div_ceil(100)).await.unwrap();
+        self.store.times(DateTime::UNIX_EPOCH).await.unwrap();
         let space = self.store.plan_space().await.unwrap();
         self.store.remove_plans(space.div_ceil(100)).await.unwrap();
     }
@@ -242,11 +251,25 @@ impl Calls {
             };
             assert_eq!(runs.unwrap().own, Some(recorded));
             store.read_log(lease.run, 5, 100).await.unwrap().unwrap();
+            for newest_first in [false, true] {
+                let wanted = LogRange {
+                    run: lease.run,
+                    after: 1,
+                    before: 100,
+                    newest_first,
+                    limit: 250,
+                    text: "x".to_owned(),
+                };
+                store.log_excerpts(&wanted).await.unwrap();
+            }
             store.input(lease.input).await.unwrap();
             let names = [lease.task.clone()];
             store.applied_inputs(&names).await.unwrap();
             store.run(lease.run).await.unwrap().unwrap();
             store.complete(completion(&lease, outcome)).await.unwrap();
+            let scheduler = Incarnation::from_uuid(Uuid::from_u128(1));
+            let counted = store.count_applied(scheduler, &[lease.run]).await;
+            counted.unwrap();
             self.tick(&lease).await;
             store.task_state(&lease.task).await.unwrap().unwrap();
         }
@@ -379,7 +402,17 @@ impl Calls {
             tasks: Some(names),
             ..first
         };
-        for filter in [behind, of_task, failed, running, awaiting, of_tasks] {
+        let causes = self.store.causes(None, None, 20).await.unwrap();
+        let from = causes.first().map(|cause| cause.id.parse().unwrap());
+        let names = of_tasks.tasks.as_deref();
+        self.store.causes(from, names, 20).await.unwrap();
+        let of_cause = RunFilter {
+            cause: from,
+            ..behind.clone()
+        };
+        for filter in [
+            behind, of_task, failed, running, awaiting, of_tasks, of_cause,
+        ] {
             self.store.runs(&filter).await.unwrap();
         }
     }

@@ -12,11 +12,13 @@ const PAGES: u64 = 1_000;
 const SORTED: f64 = 1_000.0;
 
 /// Exceptions, for statements about all tasks or the whole queue: how their names begin, pages, rows to sort.
-const EXCEPTIONS: [(&str, u64, f64); 16] = [
+const EXCEPTIONS: [(&str, u64, f64); 17] = [
     // The new task is placed after all others.
     ("create_task", 5_000, SORTED),
     ("prune: drafts", 5_000, SORTED),
     ("tasks", 5_000, 10_000.0),
+    // The blocked tasks.
+    ("causes", 5_000, SORTED),
     // The open runs of all tasks.
     ("shown_runs", 10_000, SORTED),
     ("task_marks", 5_000, 10_000.0),

@@ -6,6 +6,7 @@ pub mod attempt_ends;
 pub(crate) mod attempts;
 pub(crate) mod braked_runs;
 pub mod cancel;
+pub(crate) mod causes;
 pub mod effects;
 pub mod endings;
 pub(crate) mod enqueue;

@@ -5,3 +5,4 @@ pub mod bundles;
 pub mod housekeeping;
 pub(crate) mod log_space;
 pub(crate) mod prune;
+pub(crate) mod times;

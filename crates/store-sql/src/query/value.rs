@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use cts_core::{
-    ArchiveId, Digest, EventId, Incarnation, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId,
+    ArchiveId, CauseId, Digest, EventId, Incarnation, LeaderEpoch, LeaseEpoch, RunId, TaskName,
+    WorkerId,
 };
 use cts_store::cell::span_micros;
 use uuid::Uuid;
@@ -83,6 +84,7 @@ bound! {
     RunId => Id, it => it.as_uuid();
     EventId => Id, it => it.as_uuid();
     ArchiveId => Id, it => it.as_uuid();
+    CauseId => Id, it => it.as_uuid();
     Incarnation => Id, it => it.as_uuid();
 }
 

@@ -8,16 +8,18 @@ use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Blocked, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
-    TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Blocked, CauseId, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss,
+    RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
+use cts_proto::run::v1::Cause;
 use cts_store::enqueue::EnqueueError;
 use cts_store::{
     Archive, ArchivedRow, AttemptRecord, CancelError, CancelState, CancelledRun, Claim, Completed,
     Completion, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, InputContents,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
-    PendingDeletions, QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest,
-    Store, StoreError, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
+    LeaderError, Leadership, Lease, LeaseError, LogExcerpts, LogLine, LogPage, LogRange, Member,
+    MemberState, NewTask, PendingDeletions, QueueDepth, Refused, Requeued, Retention, RunFilter,
+    RunRecord, RunRequest, Store, StoreError, StoredTask, TaskChange, TaskError, TaskState,
+    TaskVersion, WaitingRuns,
 };
 use uuid::Uuid;
 
@@ -25,8 +27,8 @@ use super::{SqlStore, change, read, statement, step, transaction};
 use crate::database::{Database, Intent};
 use crate::release_all::release_all;
 use crate::{
-    archive, attempts, bundles, cancel, changes, checks, configure, destruction, enqueue, events,
-    inputs, leadership, leases, logs, queue, reclaim, requests, shrink_limits, tasks,
+    archive, attempts, bundles, cancel, causes, changes, checks, configure, destruction, enqueue,
+    events, inputs, leadership, leases, logs, queue, reclaim, requests, shrink_limits, tasks,
     terraform_states,
 };
 
@@ -343,6 +345,15 @@ impl<D: Database> Store for SqlStore<D> {
         read!(self, c => inputs::contents(c, hashes))
     }
 
+    async fn causes(
+        &self,
+        from: Option<CauseId>,
+        tasks: Option<&[TaskName]>,
+        limit: u32,
+    ) -> Result<Vec<Cause>, StoreError> {
+        read!(self, c => causes::list(c, from, tasks, limit))
+    }
+
     async fn tasks_with_runs(
         &self,
         beginning: &str,
@@ -384,6 +395,10 @@ impl<D: Database> Store for SqlStore<D> {
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError> {
         read!(self, c => logs::read(c, run, after, limit))
+    }
+
+    async fn log_excerpts(&self, wanted: &LogRange) -> Result<LogExcerpts, StoreError> {
+        read!(self, c => logs::excerpts(c, wanted))
     }
 
     async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError> {

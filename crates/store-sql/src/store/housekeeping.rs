@@ -1,16 +1,17 @@
 //! Regular housekeeping by the leader.
 
 use async_trait::async_trait;
-use cts_core::{LeaderEpoch, RunId};
+use chrono::{DateTime, Utc};
+use cts_core::{Incarnation, LeaderEpoch, RunId, TimesAt};
 use cts_store::{
     Housekeeping, LINES_PRUNED_AT_ONCE, LastHousekeeping, LeaderError, PRUNED_AT_ONCE, Removed,
     Retention, SpaceWarnings, StoreError,
 };
 
-use super::{SqlStore, step, transaction};
+use super::{SqlStore, read, step, transaction};
 use crate::database::Database;
 use crate::prune::{EndedRun, FOUND_AT_ONCE};
-use crate::{bundles, housekeeping, log_space, logs, plans, prune};
+use crate::{bundles, housekeeping, log_space, logs, plans, prune, times};
 
 #[async_trait]
 impl<D: Database> Housekeeping for SqlStore<D> {
@@ -73,6 +74,18 @@ impl<D: Database> Housekeeping for SqlStore<D> {
         }
         Ok(removed)
     }
+
+    async fn count_applied(
+        &self,
+        scheduler: Incarnation,
+        runs: &[RunId],
+    ) -> Result<(), StoreError> {
+        transaction!(self, Process, c => times::count_applied(c, scheduler, runs))
+    }
+
+    async fn times(&self, from: DateTime<Utc>) -> Result<Vec<TimesAt>, StoreError> {
+        read!(self, c => times::since(c, from))
+    }
 }
 
 impl<D: Database> SqlStore<D> {
@@ -97,6 +110,7 @@ impl<D: Database> SqlStore<D> {
     /// Forgets old rows; see [`Store::prune`](cts_store::Store::prune).
     pub(super) async fn forget_old(&self, retention: Retention) -> Result<u64, StoreError> {
         step!(self, Transaction, c => housekeeping::forget(c, retention.age));
+        step!(self, Transaction, c => times::sum_up(c));
         self.forget_bundles().await?;
         let mut forgotten = 0;
         let mut names = step!(self, Read, c => prune::next_names(c, ""));
@@ -119,6 +133,7 @@ impl<D: Database> SqlStore<D> {
             forgotten += self.forget_runs(&runs).await?;
             after = outdated.last().copied();
         }
+        while step!(self, Transaction, c => prune::causes(c)) {}
         let mut after = Some(String::new());
         while let Some(from) = after {
             let next = step!(self, Transaction, c => prune::next_inputs(c, &from));
@@ -137,7 +152,7 @@ impl<D: Database> SqlStore<D> {
         let mut forgotten = 0;
         for runs in runs.chunks(PRUNED_AT_ONCE) {
             self.delete_lines(runs, false).await?;
-            forgotten += step!(self, Statement, c => prune::runs(c, runs));
+            forgotten += step!(self, Transaction, c => prune::runs(c, runs));
         }
         Ok(forgotten)
     }

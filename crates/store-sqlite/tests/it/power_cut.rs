@@ -68,6 +68,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         check_key: None,
         trace: None,
         cause: None,
+        causes: Vec::new(),
         fails: None,
     };
     let leader = leader(store).await;

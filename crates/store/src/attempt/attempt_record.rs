@@ -24,6 +24,9 @@ pub struct AttemptRecord {
     pub number: u32,
     /// The worker.
     pub worker: WorkerId,
+    /// When the run was due; `None` if it is not known.
+    #[serde(default, with = "ts_microseconds_option")]
+    pub due_at: Option<DateTime<Utc>>,
     /// Time of the grant of the lease; `None` if it is not known.
     #[serde(default, with = "ts_microseconds_option")]
     pub leased_at: Option<DateTime<Utc>>,
@@ -63,6 +66,10 @@ pub struct AttemptRecord {
         skip_serializing_if = "Option::is_none"
     )]
     pub retry_after: Option<Duration>,
+    /// Position of the last line of the log at the end of the attempt; `None` if an earlier version recorded the end, and
+    /// while the attempt is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<u64>,
 }
 
 impl AttemptRecord {
@@ -122,6 +129,7 @@ mod tests {
             epoch: LeaseEpoch::new(epoch),
             number: 2,
             worker: WorkerId::new("worker-1"),
+            due_at: DateTime::from_timestamp_micros(1_770_110_130_000_000),
             leased_at: DateTime::from_timestamp_micros(1_770_110_130_000_001),
             renewed_at: DateTime::from_timestamp_micros(1_770_110_140_000_002).unwrap_or_default(),
             ended_at: DateTime::from_timestamp_micros(1_770_110_150_000_003),
@@ -135,6 +143,7 @@ mod tests {
             },
             phase: Some(RunPhase::Apply),
             retry_after: Some(Duration::from_secs(5)),
+            last_line: Some(17),
         }
     }
 

@@ -38,6 +38,7 @@ impl Attempt {
             epoch: completion.epoch,
             number: self.attempts,
             worker: completion.holder.clone(),
+            due_at: Some(self.due_at),
             leased_at: self.leased_at,
             renewed_at: self.renewed_at,
             ended_at: Some(now),
@@ -54,6 +55,7 @@ impl Attempt {
                 AfterAttempt::Requeue => Some(Duration::ZERO),
                 _ => None,
             },
+            last_line: Some(self.last_line + completion.log.len() as u64),
         };
         match completion.outcome.error(self.kind) {
             Some(error) => record.with_error(error),
@@ -102,6 +104,7 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
         epoch,
         number: row.number("attempts")?,
         worker: WorkerId::new(worker),
+        due_at: row.time_if_any("due_at")?.filter(|_| is_known),
         leased_at: row.time_if_any("leased_at")?.filter(|_| is_known),
         renewed_at: row.time("updated_at")?,
         ended_at: row.time_if_any("finished_at")?.filter(|_| !is_running),
@@ -112,6 +115,7 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
         phases: summary.phases,
         phase: run_phase.filter(|_| is_running),
         retry_after: None,
+        last_line: None,
     };
     let errors: Vec<String> = row.json("errors")?;
     let error = errors.last().filter(|_| ending == AttemptEnding::Failed);

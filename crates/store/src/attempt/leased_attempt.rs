@@ -35,10 +35,13 @@ pub struct Attempt {
     pub(super) state_refused: bool,
     pub(super) reopened: bool,
     pub(super) remote: Option<RemoteRun>,
+    pub(super) due_at: DateTime<Utc>,
     pub(super) started_at: DateTime<Utc>,
     pub(super) leased_at: Option<DateTime<Utc>>,
     pub(super) renewed_at: DateTime<Utc>,
     pub(super) run_phase: Option<RunPhase>,
+    /// Position of the last line of the log, before the lines of a completion.
+    pub(super) last_line: u64,
     pub(super) records: Vec<AttemptRecord>,
     pub(super) event_config: EventConfig,
 }
@@ -48,7 +51,7 @@ impl Attempt {
     ///
     /// `tried` is set if the input was tried, `newer_waits` if a run to apply is queued, and `state_refused` if the
     /// Terraform state of the task needs a decision. `reopened` is set if the worker has asked for permission, and no
-    /// effect of the run is rejected.
+    /// effect of the run is rejected. `last_line` is the position of the last line of the log.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a leased run";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -77,11 +80,13 @@ impl Attempt {
             state_refused: task.flag("state_refused")?,
             reopened: run.flag("reopened")?,
             remote: open_remote(row)?,
+            due_at: run.time("due_at")?,
             started_at: run.time("started_at")?,
             leased_at: run.time_if_any("leased_at")?,
             // Granting and renewing the lease are the last updates of a running run.
             renewed_at: run.time("updated_at")?,
             run_phase: run.text_if_any("run_phase")?.and_then(RunPhase::parse),
+            last_line: run.number("last_line")?,
             records: run.json_if_any("ended_attempts")?.unwrap_or_default(),
             event_config: task.json("event_config")?,
         })

@@ -73,6 +73,7 @@ impl BrakedTask {
             losses,
             counts: counts.clone(),
             brake: Some(reference.within(counts)),
+            causes: Vec::new(),
         };
         by_brake.then(|| self.task.change(Some(held)))
     }
@@ -165,6 +166,7 @@ impl GuardedTask {
             losses: Vec::new(),
             brake: self.baseline.applied.clone(),
             counts,
+            causes: Vec::new(),
         })
     }
 

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::LeaderEpoch;
+use chrono::{DateTime, Utc};
+use cts_core::{Incarnation, LeaderEpoch, RunId, TimesAt};
 
 use crate::error::{LeaderError, StoreError};
 
@@ -16,6 +17,9 @@ pub const LINE_SPACE: u32 = 100;
 /// The only line of a log whose lines were removed for space, as [`LogStream::Stderr`](crate::LogStream::Stderr).
 pub const REMOVED_LOG: &str =
     "(the lines of this log were removed: all logs together took more than `scheduler.logs_kept`)";
+
+/// How long the times of changes are kept.
+pub const TIMES_KEPT: Duration = Duration::from_hours(8 * 24);
 
 /// The last housekeeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +49,7 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// Regular housekeeping by the leader, and the space of logs.
+/// Regular housekeeping by the leader, the space of logs, and the times of changes.
 #[async_trait]
 pub trait Housekeeping {
     /// The time of the last housekeeping by any replica, in store time.
@@ -70,4 +74,14 @@ pub trait Housekeeping {
     /// Only logs count that [`Housekeeping::log_space`] has measured. Done in small transactions; the next call
     /// completes an interrupted removal.
     async fn remove_logs(&self, bytes: u64) -> Result<Removed, StoreError>;
+
+    /// Counts how long the changes took that these runs have applied, for the minutes in which the runs have ended.
+    async fn count_applied(&self, scheduler: Incarnation, runs: &[RunId])
+    -> Result<(), StoreError>;
+
+    /// The times of changes of all schedulers by minutes and hours that began at this moment or later, the oldest first.
+    ///
+    /// [`Store::prune`](crate::Store::prune) sums up the minutes of hours that ended more than a day ago, and forgets
+    /// hours after [`TIMES_KEPT`].
+    async fn times(&self, from: DateTime<Utc>) -> Result<Vec<TimesAt>, StoreError>;
 }

@@ -12,6 +12,7 @@ use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
 use cts_handlers::{Handlers, Pace};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
@@ -369,6 +370,7 @@ pub(crate) fn gateway(
         tasks: TaskServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
         cluster: ClusterServiceClient::new(cluster),
+        follow: FollowServiceClient::new(scheduler.clone()),
         workers: WorkerServiceClient::new(scheduler.clone()),
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler.clone()),

@@ -83,6 +83,12 @@ impl Visitor {
         Err(Problem::forbidden(reason))
     }
 
+    /// Names the credential of the caller; `None` without a credential.
+    pub(crate) fn credential(&self) -> Option<String> {
+        let principal = self.principal.as_ref()?;
+        Some(principal.caller(None).to_string())
+    }
+
     /// The caller, for the schedulers.
     pub(crate) fn caller(&self, address: IpAddr) -> Caller {
         match &self.principal {

@@ -160,6 +160,8 @@ struct EventObject<'a> {
     requested_by: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     cause: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    cause_ids: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -195,6 +197,7 @@ impl<'a> EventObject<'a> {
             remote_url: &event.remote_url,
             requested_by: &event.requested_by,
             cause: &event.cause,
+            cause_ids: &event.cause_ids,
         })
     }
 }

@@ -11,10 +11,14 @@ use std::sync::Arc;
 
 use chrono::FixedOffset;
 use cts_proto::access::v1::ListAuditRecordsResponse;
-use cts_proto::cluster::v1::{Brake, GetConfigurationResponse, GetOverviewResponse};
+use cts_proto::cluster::v1::{
+    Brake, GetConfigurationResponse, GetOverviewResponse, GetTimesResponse,
+};
 use cts_proto::json::{KnownState, LocalTime, in_local_time};
-use cts_proto::log::v1::ReadLogResponse;
-use cts_proto::run::v1::{Approval, FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
+use cts_proto::log::v1::{ReadLogResponse, ReadLogWindowResponse};
+use cts_proto::run::v1::{
+    Approval, FollowRunsResponse, GetQueueResponse, ListCausesResponse, ListRunsResponse, Run,
+};
 use cts_proto::task::v1::{
     Explanation, GetTaskGridResponse, Hold, KnownTerraformState, ListTaskPageResponse, NamedState,
     TaskState, TaskStatus,
@@ -162,11 +166,23 @@ fn examples() -> Vec<Example> {
             "TaskGridAnswer",
             id_first(GetTaskGridResponse::default()),
         ),
+        ("times", "TimesAnswer", id_first(overviews::times())),
+        (
+            "empty times",
+            "TimesAnswer",
+            id_first(GetTimesResponse::default()),
+        ),
         ("runs", "RunsAnswer", id_first(filled::runs())),
         (
             "empty runs",
             "RunsAnswer",
             id_first(ListRunsResponse::default()),
+        ),
+        ("causes", "CausesAnswer", id_first(filled::causes())),
+        (
+            "empty causes",
+            "CausesAnswer",
+            id_first(ListCausesResponse::default()),
         ),
         ("run", "RunAnswer", run(filled::run())),
         ("empty run", "RunAnswer", run(Run::default())),
@@ -250,6 +266,13 @@ fn examples() -> Vec<Example> {
         ("empty change", "", text(&FollowRunsResponse::default())),
         ("log", "", text(&filled::log())),
         ("empty log", "", text(&ReadLogResponse::default())),
+        ("log window", "", text(&filled::log_window())),
+        (
+            "empty log window",
+            "",
+            text(&ReadLogWindowResponse::default()),
+        ),
+        ("log search", "", text(&filled::log_search())),
     ];
     let explanations =
         overviews::explanations().map(|it| ("explanation", "ExplanationAnswer", explanation(it)));

@@ -1,11 +1,19 @@
 //! Query parameters of the cts-only endpoints, which are read strictly.
 
-use cts_core::CurrentState;
+mod log_query;
+
+use std::time::Duration;
+
+use cts_core::callers::FollowKey;
+use cts_core::go::parse_duration;
 use cts_core::runs::RunStatus;
+use cts_core::{CauseId, CurrentState};
+use cts_proto::run::v1::ListCausesRequest;
 use cts_proto::task::v1::ListTaskPageRequest;
 use cts_proto::task::v1::TaskOrder::{Since, State, Unspecified};
 use cts_rpc::convert::current_state_to_wire;
 
+pub(crate) use self::log_query::{LogFormat, LogPart, log};
 use crate::request::query::{pairs, single};
 use crate::request::run_mode::RunMode;
 
@@ -31,27 +39,12 @@ pub(crate) struct RunsQuery {
     pub(crate) status: Option<RunStatus>,
     /// Only runs that wait for the consent of a person.
     pub(crate) waits: bool,
+    /// Only runs that this cause led to; empty for all.
+    pub(crate) cause: String,
     /// Most runs of one page.
     pub(crate) limit: u32,
     /// The end of the page before this one; empty for the first page.
     pub(crate) after: String,
-}
-
-/// How the log of a run is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    /// Its lines.
-    Text,
-    /// Objects with a line, its stream and its position, one object per line.
-    Ndjson,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogQuery {
-    pub(crate) follow: bool,
-    pub(crate) format: LogFormat,
-    /// Only lines after this position.
-    pub(crate) after: u64,
 }
 
 /// The query of the audit records.
@@ -79,9 +72,28 @@ pub(crate) fn runs(query: Option<&str>) -> Result<RunsQuery, ParameterError> {
         task: task(&pairs)?,
         status,
         waits: waits.is_some(),
+        cause: cause(&pairs, "cause")?,
         limit: limit(&pairs)?,
         after: non_empty(&pairs, "after", "that of a list")?,
     })
+}
+
+/// The query of the list of causes. Each may have thousands of tasks, so a scheduler sends fewer than other entries.
+pub(crate) fn causes(query: Option<&str>) -> Result<ListCausesRequest, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let limit = read(&pairs, "limit", "a number from 1 to 100", |text| {
+        plain_number(text).filter(|limit| (1..=100).contains(limit))
+    })?;
+    Ok(ListCausesRequest {
+        page_size: limit.unwrap_or_default(),
+        page_token: cause(&pairs, "from")?,
+        visible_tasks: Vec::new(),
+    })
+}
+
+fn cause(pairs: &[(String, String)], name: &'static str) -> Result<String, ParameterError> {
+    let id = |text: &str| Some(text.parse::<CauseId>().ok()?.to_string());
+    Ok(read(pairs, name, "the id of a cause", id)?.unwrap_or_default())
 }
 
 /// The query of the audit records.
@@ -137,9 +149,31 @@ pub(crate) fn states(query: Option<&str>) -> Result<StatesQuery, ParameterError>
     Ok(grid.or(page).unwrap_or(StatesQuery::All))
 }
 
+/// The query of the times of changes: how far back.
+pub(crate) fn times(query: Option<&str>) -> Result<Duration, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let since = read(&pairs, "since", "a time from 1m to 192h", |text| {
+        let since = Duration::from_nanos(parse_duration(text).ok()?.try_into().ok()?);
+        (60..=192 * 3600)
+            .contains(&since.as_secs())
+            .then_some(since)
+    })?;
+    Ok(since.unwrap_or(Duration::from_hours(24)))
+}
+
 /// The query of the events: the task whose runs are followed, or nothing for all.
 pub(crate) fn events(query: Option<&str>) -> Result<String, ParameterError> {
     task(&pairs(query.unwrap_or_default()))
+}
+
+/// The query of versions to follow: the keys, separated by commas.
+pub(crate) fn follow(query: Option<&str>) -> Result<Vec<FollowKey>, ParameterError> {
+    let (name, expected) = ("keys", "1 to 64 known keys with commas");
+    let pairs = pairs(query.unwrap_or_default());
+    let keys = read(&pairs, name, expected, |text| {
+        FollowKey::list(text.split(','))
+    })?;
+    keys.ok_or(ParameterError { name, expected })
 }
 
 /// The query of the list of effects: patterns of tasks.
@@ -147,28 +181,6 @@ pub(crate) fn tasks(query: Option<&str>) -> Vec<String> {
     let pairs = pairs(query.unwrap_or_default()).into_iter();
     let tasks = pairs.filter(|(name, _)| name == "task");
     tasks.map(|(_, pattern)| pattern).collect()
-}
-
-pub(crate) fn log(query: Option<&str>) -> Result<LogQuery, ParameterError> {
-    let pairs = pairs(query.unwrap_or_default());
-    let follow = choice(
-        &pairs,
-        "follow",
-        "true or false",
-        &[("true", true), ("false", false)],
-    )?;
-    let format = choice(
-        &pairs,
-        "format",
-        "text or ndjson",
-        &[("text", LogFormat::Text), ("ndjson", LogFormat::Ndjson)],
-    )?;
-    let after = read(&pairs, "after", "a position", plain_number)?;
-    Ok(LogQuery {
-        follow: follow.unwrap_or(false),
-        format: format.unwrap_or(LogFormat::Text),
-        after: after.unwrap_or(0),
-    })
 }
 
 /// The query of a deletion: whether the infrastructure stays, regardless of the task's declaration.
@@ -297,6 +309,7 @@ mod tests {
             task: String::new(),
             status: None,
             waits: false,
+            cause: String::new(),
             limit: 100,
             after: String::new(),
         };
@@ -304,6 +317,7 @@ mod tests {
             task: "a b".to_owned(),
             status: Some(RunStatus::Failed),
             waits: false,
+            cause: String::new(),
             limit: 1000,
             after: "x".to_owned(),
         };
@@ -311,9 +325,16 @@ mod tests {
             waits: true,
             ..all.clone()
         };
+        let id = "0197a000-0000-7000-8000-000000000001";
+        let of_cause = RunsQuery {
+            cause: id.to_owned(),
+            ..all.clone()
+        };
+        let by_cause = format!("cause={id}");
         let cases = [
             (None, all.clone()),
             (Some("state=waiting"), waiting),
+            (Some(&*by_cause), of_cause),
             (Some("other=1&Task=a"), all),
             (Some("task=a+b&status=failed&limit=1000&after=x"), some),
         ];
@@ -323,30 +344,28 @@ mod tests {
     }
 
     #[test]
-    fn logs_are_asked_for_as_text_and_once() {
-        let text = LogQuery {
-            follow: false,
-            format: LogFormat::Text,
-            after: 0,
-        };
-        let followed = LogQuery {
-            follow: true,
-            format: LogFormat::Ndjson,
-            after: 17,
-        };
-        assert_eq!(log(None), Ok(text));
-        assert_eq!(log(Some("follow=false&format=text&after=0")), Ok(text));
-        let query = "follow=true&format=ndjson&after=17";
-        assert_eq!(log(Some(query)), Ok(followed));
-    }
-
-    #[test]
     fn audit_records_are_asked_for_by_page() {
         let query = |limit, before| Ok(AuditQuery { limit, before });
         assert_eq!(audit(None), query(100, 0));
         assert_eq!(audit(Some("limit=7&before=19")), query(7, 19));
         for wrong in ["limit=0", "limit=1001", "before=0", "before=-1", "before="] {
             let error = audit(Some(wrong)).unwrap_err();
+            assert!(wrong.starts_with(error.name), "{wrong} {error}");
+        }
+    }
+
+    #[test]
+    fn causes_are_asked_for_by_page() {
+        let id = "0197a000-0000-7000-8000-000000000001";
+        assert_eq!(causes(None), Ok(ListCausesRequest::default()));
+        let page = ListCausesRequest {
+            page_size: 100,
+            page_token: id.to_owned(),
+            ..ListCausesRequest::default()
+        };
+        assert_eq!(causes(Some(&format!("limit=100&from={id}"))), Ok(page));
+        for wrong in ["limit=101", "limit=0", "from=x", "from="] {
+            let error = causes(Some(wrong)).unwrap_err();
             assert!(wrong.starts_with(error.name), "{wrong} {error}");
         }
     }
@@ -371,12 +390,62 @@ mod tests {
     }
 
     #[test]
+    fn times_are_asked_for_by_their_age() {
+        let hours = Duration::from_hours;
+        assert_eq!(times(None), Ok(hours(24)));
+        for (query, since) in [
+            ("since=1m", Duration::from_mins(1)),
+            ("since=1h30m", Duration::from_mins(90)),
+            ("since=192h", hours(192)),
+        ] {
+            assert_eq!(times(Some(query)), Ok(since), "{query}");
+        }
+        for wrong in [
+            "since=",
+            "since=24",
+            "since=59s",
+            "since=193h",
+            "since=-1h",
+            "since=8d",
+            "since=1h&since=2h",
+        ] {
+            assert!(times(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn effects_are_asked_for_by_patterns() {
         assert_eq!(tasks(None), [""; 0]);
         assert_eq!(
             tasks(Some("task=edge-*&other=1&task=%7Ba,b%7D")),
             ["edge-*", "{a,b}"]
         );
+    }
+
+    #[test]
+    fn keys_to_follow_are_named_once() {
+        let expected = [
+            FollowKey::Overview,
+            FollowKey::Task("a".parse().unwrap()),
+            FollowKey::Grid(7),
+        ];
+        let keys = follow(Some("keys=overview,task:a,grid%3A7"));
+        assert_eq!(keys.unwrap(), expected);
+        let groups: Vec<_> = (0..65).map(|group| format!("grid:{group}")).collect();
+        let most = format!("keys={}", groups[..64].join(","));
+        assert_eq!(follow(Some(&most)).unwrap().len(), 64);
+        let too_many = format!("keys={}", groups.join(","));
+        for wrong in [
+            None,
+            Some(""),
+            Some("keys="),
+            Some("keys=tasks,"),
+            Some("keys=events"),
+            Some("keys=tasks&keys=overview"),
+            Some(too_many.as_str()),
+        ] {
+            assert_eq!(follow(wrong).unwrap_err().name, "keys", "{wrong:?}");
+        }
     }
 
     #[test]
@@ -455,24 +524,11 @@ mod tests {
             "limit=",
             "limit=x",
             "after=",
+            "cause=1",
+            "cause=",
         ];
         for query in of_runs {
             let error = runs(Some(query)).unwrap_err();
-            assert!(query.starts_with(error.name), "{query} {error}");
-        }
-        let of_logs = [
-            "follow",
-            "follow=1",
-            "follow=TRUE",
-            "format=json",
-            "after=-1",
-            "after=",
-            "after=+1",
-            "after=99999999999999999999",
-            "follow=true&follow=true",
-        ];
-        for query in of_logs {
-            let error = log(Some(query)).unwrap_err();
             assert!(query.starts_with(error.name), "{query} {error}");
         }
         assert!(events(Some("task=a&task=a")).is_err());

@@ -61,6 +61,16 @@ async fn some_runs(
     Ok(found)
 }
 
+/// A page of causes, newest first, with the tasks that the caller may see.
+pub(crate) async fn causes(
+    questions: &RunClient,
+    request: &ApiRequest,
+) -> Result<Response, Problem> {
+    let query = parameters::causes(request.query())?;
+    let page = questions.causes(query, request.visitor.tasks()).await?;
+    Ok(request.id_first(StatusCode::OK, page))
+}
+
 /// Refuses a run of a task that the caller may not name, as if it did not exist.
 pub(crate) async fn require_visible(
     questions: &RunClient,
@@ -73,7 +83,8 @@ pub(crate) async fn require_visible(
     Ok(())
 }
 
-async fn visible(
+/// The run, unless it is of a task that the caller may not name.
+pub(crate) async fn visible(
     questions: &RunClient,
     run: &str,
     includes: RunIncludes,

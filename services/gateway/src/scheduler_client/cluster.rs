@@ -7,6 +7,7 @@ use cts_core::callers::TaskPatterns;
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_rpc::Peers;
+use cts_rpc::convert::duration_to_wire;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::transport::Channel;
@@ -157,6 +158,18 @@ impl ClusterClient {
         let answer = answer.map_err(|error| error.or_too_old("overviews of some tasks"))?;
         let overview = answer.into_inner().overview;
         present(overview, "GetLimitedOverviewResponse.overview")
+    }
+
+    /// How long changes took until they were applied, this far back.
+    pub(crate) async fn times(
+        &self,
+        since: Duration,
+    ) -> Result<proto::GetTimesResponse, CallError> {
+        let since = Some(duration_to_wire(since));
+        let request = proto::GetTimesRequest { since };
+        let answer = ask(CALL_LIMIT, call!(self.client.get_times(request))).await;
+        let answer = answer.map_err(|error| error.or_too_old("times of changes"))?;
+        Ok(answer.into_inner())
     }
 
     /// The brake of the fleet.

@@ -1,6 +1,8 @@
-//! Calls about runs, and the stream of their events.
+//! Calls about runs, the stream of their events, and versions of answers.
 
-use cts_core::callers::TaskPatterns;
+use cts_core::callers::{FollowKey, TaskPatterns};
+use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
+use cts_proto::cluster::v1::{FollowRequest, FollowResponse};
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;
@@ -10,17 +12,19 @@ use cts_rpc::convert::status_to_wire;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
+use uuid::Uuid;
 
 use super::call::{CALL_LIMIT, CallError, ask, patterns, present};
 use super::on_behalf::OnBehalf;
 use crate::request::parameters::{RunIncludes, RunsQuery};
 
-/// Calls the services of runs, of their logs and of their plans; cheap to clone.
+/// Calls the services of runs, of their logs, of their plans and of versions; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct RunClient {
     runs: RunServiceClient<Channel>,
     logs: LogServiceClient<Channel>,
     plans: PlanServiceClient<Channel>,
+    versions: FollowServiceClient<Channel>,
 }
 
 impl RunClient {
@@ -28,8 +32,14 @@ impl RunClient {
         runs: RunServiceClient<Channel>,
         logs: LogServiceClient<Channel>,
         plans: PlanServiceClient<Channel>,
+        versions: FollowServiceClient<Channel>,
     ) -> Self {
-        Self { runs, logs, plans }
+        Self {
+            runs,
+            logs,
+            plans,
+            versions,
+        }
     }
 
     /// How much work waits.
@@ -45,7 +55,16 @@ impl RunClient {
         query: RunsQuery,
         tasks: Option<&TaskPatterns>,
     ) -> Result<proto::ListRunsResponse, CallError> {
+        if !query.cause.is_empty() {
+            // A scheduler of an earlier version would list the runs of all causes. This page is before all causes.
+            let nothing = proto::ListCausesRequest {
+                page_token: Uuid::nil().to_string(),
+                ..proto::ListCausesRequest::default()
+            };
+            self.causes(nothing, None).await?;
+        }
         let request = proto::ListRunsRequest {
+            cause_id: query.cause,
             task_name: query.task,
             status: query
                 .status
@@ -64,6 +83,21 @@ impl RunClient {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A page of causes with the states of `tasks`; `None` for all tasks.
+    pub(crate) async fn causes(
+        &self,
+        query: proto::ListCausesRequest,
+        tasks: Option<&TaskPatterns>,
+    ) -> Result<proto::ListCausesResponse, CallError> {
+        let request = proto::ListCausesRequest {
+            visible_tasks: patterns(tasks),
+            ..query
+        };
+        let answer = ask(CALL_LIMIT, call!(self.runs.list_causes(request))).await;
+        let answer = answer.map_err(|error| error.or_too_old("causes"))?;
+        Ok(answer.into_inner())
     }
 
     /// Returns one run, with the wanted additions. Texts name only other tasks that are visible: `None` for all.
@@ -126,10 +160,10 @@ impl RunClient {
             Err(CallError::Call(status)) if status.code() == Code::NotFound => {
                 Err(CallError::Refused(status.message().to_owned()))
             }
-            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
-                Err(CallError::TooOld("inputs of runs"))
+            answer => {
+                let answer = answer.map_err(|error| error.or_too_old("inputs of runs"))?;
+                present(answer.into_inner().input, "GetInputResponse.input")
             }
-            answer => present(answer?.into_inner().input, "GetInputResponse.input"),
         }
     }
 
@@ -171,6 +205,21 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
+    /// The present versions of these keys, then the later ones, for a caller who may see only these tasks; `None` for all.
+    pub(crate) async fn versions(
+        &self,
+        keys: &[FollowKey],
+        visible: Option<&TaskPatterns>,
+    ) -> Result<Streaming<FollowResponse>, CallError> {
+        let request = FollowRequest {
+            keys: keys.iter().map(ToString::to_string).collect(),
+            visible_tasks: patterns(visible),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.versions.follow(request))).await;
+        let answer = answer.map_err(|error| error.or_too_old("versions to follow"));
+        Ok(answer?.into_inner())
+    }
+
     /// Returns a part of the log of one run after a position; if the log is followed, waits for the part. The stream is
     /// empty if the log has no more lines, and with `follow` only when the run has ended.
     pub(crate) async fn log(
@@ -188,6 +237,35 @@ impl RunClient {
         let answer = ask(CALL_LIMIT, call!(self.logs.read_log(request))).await;
         Ok(one(answer, id)?.into_inner())
     }
+
+    /// A window of the log of a run.
+    pub(crate) async fn log_window(
+        &self,
+        id: &str,
+        window: log::ReadLogWindowRequest,
+    ) -> Result<log::ReadLogWindowResponse, CallError> {
+        let run_id = id.to_owned();
+        let request = log::ReadLogWindowRequest { run_id, ..window };
+        let answer = ask(CALL_LIMIT, call!(self.logs.read_log_window(request))).await;
+        Ok(one(answer, id)?.into_inner())
+    }
+
+    /// Searches the log of a run. A new search for the same client ends this search.
+    pub(crate) async fn search_log(
+        &self,
+        id: &str,
+        search: log::SearchLogRequest,
+        by: &OnBehalf,
+    ) -> Result<Streaming<log::SearchLogResponse>, CallError> {
+        let run_id = id.to_owned();
+        let request = log::SearchLogRequest { run_id, ..search };
+        let call = || {
+            let (mut logs, request) = (self.logs.clone(), by.request(request.clone()));
+            async move { logs.search_log(request).await }
+        };
+        let answer = ask(CALL_LIMIT, call).await;
+        Ok(one(answer, id)?.into_inner())
+    }
 }
 
 fn first_part(answer: Option<proto::GetPlanResponse>) -> proto::PlanData {
@@ -203,7 +281,8 @@ fn add(plan: &mut proto::PlanData, mut part: proto::PlanData) {
     plan.deferred.append(&mut part.deferred);
 }
 
-/// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`].
+/// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`]; and calls for parts of
+/// logs that the scheduler does not have.
 fn one<T>(answer: Result<T, CallError>, id: &str) -> Result<T, CallError> {
     match answer {
         Err(CallError::Call(status))
@@ -211,6 +290,9 @@ fn one<T>(answer: Result<T, CallError>, id: &str) -> Result<T, CallError> {
         {
             Err(CallError::NoSuchRun(id.to_owned()))
         }
-        other => other,
+        Err(CallError::Call(status)) if status.code() == Code::OutOfRange => {
+            Err(CallError::Refused(status.message().to_owned()))
+        }
+        other => other.map_err(|error| error.or_too_old("windows of logs and searches in logs")),
     }
 }

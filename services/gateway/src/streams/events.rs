@@ -1,16 +1,15 @@
 //! Changes of runs as server-sent events (docs/rest.md#routes).
 
-use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
+use axum::response::sse::Event;
 use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::run::v1::FollowRunsResponse;
 use cts_rpc::CallFailure;
 use futures::StreamExt as _;
-use futures::stream::{once, unfold};
+use futures::stream::unfold;
 
 use crate::api_request::ApiRequest;
 use crate::authorization::visitor::Visitor;
@@ -19,13 +18,7 @@ use crate::request::parameters;
 use crate::request_id::RequestId;
 use crate::scheduler_client::ClusterClient;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
-use crate::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
-
-/// Interval of signs of life: proxies between gateway and client may close a silent connection.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-
-/// How long a client that has lost its events waits before it connects again.
-const COME_BACK_AFTER: Duration = Duration::from_secs(1);
+use crate::streams::{Answer, Stop, let_hyper_write, server_sent};
 
 /// Changes of runs as server-sent events of the type `run`, from now on, each change of a consent as one of the type
 /// `approval`, and the brake of the fleet at each change of it as one of the type `brake`. A client that is cut off has
@@ -40,10 +33,6 @@ pub(crate) async fn events(
         request.visitor.may_name(&task)?;
     }
     let following = events.follow().await?;
-    let beginning = once(async {
-        let event = Event::default().comment("following runs");
-        Ok::<_, Infallible>(event.retry(COME_BACK_AFTER))
-    });
     let follower = Follower {
         following,
         cluster: cluster.clone(),
@@ -61,10 +50,8 @@ pub(crate) async fn events(
             Some((event, follower))
         }
     });
-    let changes = changes.filter_map(|event| async { event.map(Ok) });
-    let keep_alive = KeepAlive::new().interval(SIGN_OF_LIFE);
-    let events = Sse::new(beginning.chain(changes)).keep_alive(keep_alive);
-    Ok(([UNBUFFERED], events).into_response())
+    let changes = changes.filter_map(ready);
+    Ok(server_sent("following runs", changes))
 }
 
 struct Follower {

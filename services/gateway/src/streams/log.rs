@@ -3,7 +3,7 @@
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
 use cts_core::Chain;
-use cts_proto::log::v1::ReadLogResponse;
+use cts_proto::log::v1::{LogExcerpt, LogSearchState, ReadLogResponse, SearchLogResponse};
 use cts_rpc::CallFailure;
 use futures::FutureExt as _;
 use futures::StreamExt as _;
@@ -14,37 +14,67 @@ use tonic::{Status, Streaming};
 use crate::api_request::ApiRequest;
 use crate::json;
 use crate::problem::Problem;
-use crate::request::parameters::{self, LogFormat};
+use crate::request::parameters::{self, LogFormat, LogPart};
 use crate::request_id::RequestId;
-use crate::scheduler_client::RunClient;
+use crate::scheduler_client::{CallError, RunClient};
 use crate::streams::{Answer, Stop, UNBUFFERED, let_hyper_write};
 
-/// The log of the run `run`.
+/// The wanted part of the log of the run `run`.
 pub(crate) async fn log(
     runs: &RunClient,
     run: &str,
     answer: Answer,
     request: &ApiRequest,
 ) -> Result<Response, Problem> {
-    let query = parameters::log(request.query())?;
+    let (part, format) = parameters::log(request.query())?;
     request.visitor.may_see_values()?;
-    let call = runs.log(run, query.after, query.follow).await?;
-    let log = Log {
-        call: Some(call),
-        runs: runs.clone(),
-        run: run.to_owned(),
-        position: query.after,
-        answer: if query.follow {
-            answer.endless()
-        } else {
-            answer
-        },
-        id: request.id,
+    let body = match part {
+        LogPart::Rest { after, follow } => {
+            let log = Log {
+                call: Some(runs.log(run, after, follow).await?),
+                runs: runs.clone(),
+                run: run.to_owned(),
+                position: after,
+                answer: if follow { answer.endless() } else { answer },
+                id: request.id,
+            };
+            // An error breaks the answer off, so that a part of the log does not look complete.
+            let parts = unfold(Some(log), |log| async { log?.next().await });
+            Body::from_stream(parts.map(move |part| part.map(|part| written(&part, format))))
+        }
+        LogPart::Line(position) => {
+            let mut part = runs.log(run, position - 1, false).await?;
+            let part = part.message().await.map_err(CallError::from)?;
+            let mut line = part.unwrap_or_default();
+            line.position = position;
+            line.lines.truncate(1);
+            written(&line, format).into()
+        }
+        LogPart::Window(window) => {
+            let mut window = runs.log_window(run, window).await?;
+            add_addresses(run, &mut window.lines);
+            match format {
+                LogFormat::Text => excerpts(&window.lines, false).into(),
+                LogFormat::Ndjson => json::line(&window).into(),
+            }
+        }
+        LogPart::Search(search) => {
+            let found = runs.search_log(run, search, &request.on_behalf()).await?;
+            let (run, mut answer) = (run.to_owned(), answer.endless());
+            // A search without its last message has not ended by itself.
+            let found = found.take_until(async move { answer.stops().await });
+            Body::from_stream(found.map(move |message| {
+                message.map(|mut message| {
+                    add_addresses(&run, &mut message.lines);
+                    match format {
+                        LogFormat::Text => progress(&message).into_bytes(),
+                        LogFormat::Ndjson => json::line(&message),
+                    }
+                })
+            }))
+        }
     };
-    // An error breaks the answer off, so that a part of the log does not look complete.
-    let parts = unfold(Some(log), |log| async { log?.next().await })
-        .map(move |part| part.map(|part| written(&part, query.format)));
-    let content_type = match query.format {
+    let content_type = match format {
         LogFormat::Text => "text/plain; charset=utf-8",
         LogFormat::Ndjson => "application/x-ndjson",
     };
@@ -52,7 +82,42 @@ pub(crate) async fn log(
         (header::CONTENT_TYPE, content_type),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
-    Ok(([UNBUFFERED], headers, Body::from_stream(parts)).into_response())
+    Ok(([UNBUFFERED], headers, body).into_response())
+}
+
+/// Adds the addresses of the whole lines to lines that are cut.
+fn add_addresses(run: &str, lines: &mut [LogExcerpt]) {
+    for line in lines.iter_mut().filter(|line| line.bytes > 0) {
+        line.address = format!("/v1/runs/{run}/log?line={}", line.position);
+    }
+}
+
+/// The lines as text, with or without their positions.
+fn excerpts(lines: &[LogExcerpt], with_positions: bool) -> String {
+    let lines = lines.iter().map(|line| {
+        let position = with_positions.then(|| format!("{}:", line.position));
+        let (bytes, address) = (line.bytes, &line.address);
+        let cut = (bytes > 0).then(|| format!(" … (cut, {bytes} bytes: {address})"));
+        let (position, cut) = (position.unwrap_or_default(), cut.unwrap_or_default());
+        format!("{position}{}{cut}\n", line.text)
+    });
+    lines.collect::<Vec<_>>().concat()
+}
+
+/// A message of a search as text.
+fn progress(message: &SearchLogResponse) -> String {
+    let text = excerpts(&message.lines, true);
+    let reason = match message.state() {
+        LogSearchState::Searching if !message.lines.is_empty() => return text,
+        LogSearchState::Full => ": 1000 lines are found",
+        LogSearchState::TimedOut => ": 60 seconds are over",
+        LogSearchState::Replaced => ": a newer search has ended this search",
+        _ => "",
+    };
+    format!(
+        "{text}searched from line {}{reason}\n",
+        message.searched_from
+    )
 }
 
 fn written(part: &ReadLogResponse, format: LogFormat) -> Bytes {

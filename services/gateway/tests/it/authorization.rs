@@ -105,10 +105,10 @@ fn row(operation: &str) -> (Option<Role>, bool) {
         "getHealth" => return (None, true),
         "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
         | "getTasks" | "getCurrentStates" | "getOverview" | "getTask" | "explainTask"
-        | "getTerraformState" | "getRuns" | "getRun" | "getRunLog" | "getRunPlan"
-        | "getRunInput" | "getApprovals" | "getApproval" | "followRuns" | "getDocument"
-        | "getDocumentAsYaml" => (Read, true),
-        "getConfiguration" | "getQueue" | "getBrake" => (Read, false),
+        | "getTerraformState" | "getRuns" | "getCauses" | "getRun" | "getRunLog" | "getRunPlan"
+        | "getRunInput" | "getApprovals" | "getApproval" | "followRuns" | "followVersions"
+        | "getDocument" | "getDocumentAsYaml" => (Read, true),
+        "getConfiguration" | "getQueue" | "getTimes" | "getBrake" => (Read, false),
         "approveRun" | "rejectRun" | "approveSet" | "reopenApprovals" => (Approve, true),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),
         "drainWorker" | "releaseBrake" => (Operate, false),

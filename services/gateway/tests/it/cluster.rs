@@ -8,8 +8,8 @@ use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_proto::cluster::v1::{
     Brake, GetBrakeRequest, GetBrakeResponse, GetClusterRequest, GetClusterResponse,
     GetConfigurationRequest, GetConfigurationResponse, GetLimitedOverviewRequest,
-    GetLimitedOverviewResponse, GetOverviewRequest, GetOverviewResponse, Member,
-    ReleaseBrakeRequest, ReleaseBrakeResponse,
+    GetLimitedOverviewResponse, GetOverviewRequest, GetOverviewResponse, GetTimesRequest,
+    GetTimesResponse, Member, ReleaseBrakeRequest, ReleaseBrakeResponse,
 };
 use tokio::sync::Semaphore;
 use tonic::metadata::MetadataValue;
@@ -24,6 +24,8 @@ pub(crate) struct MemoryCluster {
     brake: Arc<Mutex<Brake>>,
     /// The visible tasks of each request of a limited overview.
     pub(crate) visible: Arc<Mutex<Vec<Vec<String>>>>,
+    /// How far back the times were asked for, in seconds, if the service has them.
+    pub(crate) times: Arc<Mutex<Option<Vec<i64>>>>,
     first: Arc<Mutex<VecDeque<Status>>>,
     calls: Arc<AtomicUsize>,
     /// Each call takes a permit before it answers.
@@ -53,6 +55,7 @@ impl MemoryCluster {
             overview: Arc::default(),
             brake: Arc::default(),
             visible: Arc::default(),
+            times: Arc::new(Mutex::new(Some(Vec::new()))),
             first: Arc::default(),
             calls: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -148,6 +151,21 @@ impl ClusterService for MemoryCluster {
         visible.push(request.into_inner().visible_tasks);
         Ok(Response::new(GetLimitedOverviewResponse {
             overview: Some(GetOverviewResponse::default()),
+        }))
+    }
+
+    async fn get_times(
+        &self,
+        request: Request<GetTimesRequest>,
+    ) -> Result<Response<GetTimesResponse>, Status> {
+        let since = request.into_inner().since.unwrap_or_default();
+        match &mut *self.times.lock().unwrap() {
+            Some(asked) => asked.push(since.seconds),
+            None => return Err(Status::unimplemented("an earlier version")),
+        }
+        Ok(Response::new(GetTimesResponse {
+            interval: Some(since),
+            ..GetTimesResponse::default()
         }))
     }
 

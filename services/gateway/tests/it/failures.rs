@@ -1,5 +1,7 @@
 //! Answers to clients when the scheduler fails: they show the failure, and nothing of its inside.
 
+mod lost;
+
 use std::sync::Arc;
 use std::time::Duration;
 

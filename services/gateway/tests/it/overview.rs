@@ -254,6 +254,35 @@ async fn an_earlier_scheduler_has_neither_pages_nor_the_grid() {
 }
 
 #[tokio::test]
+async fn times_of_changes_are_asked_for_by_their_age() {
+    let cluster = MemoryCluster::default();
+    let times = Arc::clone(&cluster.times);
+    let stage = Stage::set(Scene {
+        cluster,
+        ..Scene::default()
+    })
+    .await;
+    let (status, day) = stage.json("GET", "/v1/times", "").await;
+    assert_eq!((status, &day["interval_seconds"]), (200, &json!(86_400)));
+    let (status, hour) = stage.json("GET", "/v1/times?since=1h", "").await;
+    assert_eq!((status, &hour["interval_seconds"]), (200, &json!(3600)));
+    for wrong in ["since=", "since=193h", "since=1s", "since=day"] {
+        let (status, refused) = stage.json("GET", &format!("/v1/times?{wrong}"), "").await;
+        assert_eq!(status, 400, "{wrong}: {refused}");
+    }
+    assert_eq!(times.lock().unwrap().take(), Some(vec![86_400, 3600]));
+    let (status, outdated) = stage.json("GET", "/v1/times", "").await;
+    let error = &outdated["error"];
+    assert_eq!(
+        (status, &error["code"]),
+        (501, &json!("scheduler-outdated")),
+        "{outdated}"
+    );
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("times of changes"), "{message}");
+}
+
+#[tokio::test]
 async fn brake_is_read_and_released() {
     let brake = Brake {
         configured: true,

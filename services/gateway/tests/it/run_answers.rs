@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_proto::cluster::v1::{
     Brake, ConfigurationInForce, GetConfigurationResponse, GetOverviewResponse,
 };
-use cts_proto::log::v1::ReadLogRequest;
+use cts_proto::log::v1::{ReadLogRequest, ReadLogWindowRequest, SearchLogRequest};
 use cts_proto::run::v1::{
     Approval, ApprovalState, FollowRunsResponse, GetQueueResponse, ListRunsRequest, RunKind,
     RunStatus,
@@ -20,7 +20,7 @@ use tonic::Status;
 use crate::cluster::MemoryCluster;
 use crate::errors::code_of;
 use crate::logs::MemoryLogs;
-use crate::runs::{MemoryRuns, RUN, queued_run};
+use crate::runs::{CAUSE, MemoryRuns, RUN, queued_run};
 use crate::stage::{Answer, FrozenTime, REQUEST_ID, Scene, Stage};
 use crate::tasks::three_tasks;
 
@@ -161,8 +161,52 @@ async fn runs_are_listed_by_page() {
         page_token: "p2".to_owned(),
         visible_tasks: Vec::new(),
         awaits_consent: false,
+        cause_id: String::new(),
     };
     assert_eq!(*runs.lists.lock().unwrap(), [asked]);
+}
+
+#[tokio::test]
+async fn causes_and_their_runs_are_listed() {
+    let (stage, runs, _) = stage().await;
+    let answer = parsed(&stage.ask("GET", "/v1/causes?limit=7").await);
+    assert_eq!(answer["causes"][0]["id"], CAUSE);
+    assert_eq!(answer["causes"][0]["lines"][0], "web −40");
+    let path = format!("/v1/causes?from={CAUSE}");
+    let answer = parsed(&stage.ask("GET", &path).await);
+    assert_eq!(answer, json!({"request_id": REQUEST_ID, "causes": []}));
+    let asked = std::mem::take(&mut *runs.causes.lock().unwrap());
+    let asked: Vec<_> = asked
+        .iter()
+        .map(|it| (it.page_size, &*it.page_token))
+        .collect();
+    assert_eq!(asked, [(7, ""), (0, CAUSE)]);
+    let path = format!("/v1/runs?cause={CAUSE}");
+    assert_eq!(stage.ask("GET", &path).await.status, 200);
+    assert_eq!(runs.lists.lock().unwrap()[0].cause_id, CAUSE);
+}
+
+#[tokio::test]
+async fn a_scheduler_of_an_earlier_version_has_no_causes() {
+    let runs = MemoryRuns {
+        failure: Some(Status::unimplemented("")),
+        ..MemoryRuns::default()
+    };
+    let stage = Stage::set(Scene {
+        runs,
+        ..Scene::default()
+    })
+    .await;
+    for path in ["/v1/causes", &format!("/v1/runs?cause={CAUSE}")] {
+        let answer = stage.ask("GET", path).await;
+        let error = parsed(&answer)["error"].clone();
+        assert_eq!(
+            (answer.status, &error["code"]),
+            (501, &json!("scheduler-outdated"))
+        );
+        let text = "the scheduler is of an earlier version, which does not have causes";
+        assert_eq!(error["message"], text);
+    }
 }
 
 #[tokio::test]
@@ -257,6 +301,131 @@ async fn a_log_as_lines_or_as_objects() {
     // Each part is requested until the log has no more.
     let expected = [0, 2, 3, 1, 2, 3].map(read);
     assert_eq!(*logs.reads.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn windows_of_a_log_show_what_is_cut() {
+    let (stage, _, logs) = stage().await;
+    let path = format!("/v1/runs/{RUN}/log?tail=2&attempt=1");
+    let answer = stage.ask("GET", &path).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let address = format!("/v1/runs/{RUN}/log?line=8");
+    let text = format!("whole\n<cut … (cut, 70000 bytes: {address})\n");
+    assert_eq!(answer.body, text);
+
+    let path = format!("/v1/runs/{RUN}/log?around=8&format=ndjson");
+    let answer = stage.ask("GET", &path).await;
+    assert_eq!(answer.header("Content-Type"), Some("application/x-ndjson"));
+    let window: Value = serde_json::from_str(&answer.body).unwrap();
+    let expected = json!({
+        "lines": [
+            {"position": 7, "stream": "stdout", "text": "whole"},
+            {"position": 8, "stream": "stdout", "text": "<cut", "bytes": 70_000, "address": address},
+        ],
+        "last_position": 8,
+        "attempts": [{"number": 1, "first_position": 1, "lines": 8}],
+    });
+    assert_eq!(window, expected);
+    let window = |attempt, lines, around_position| ReadLogWindowRequest {
+        run_id: RUN.to_owned(),
+        attempt,
+        lines,
+        around_position,
+        ..ReadLogWindowRequest::default()
+    };
+    let expected = [window(1, 2, None), window(0, 0, Some(8))];
+    assert_eq!(*logs.windows.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn one_line_of_a_log_is_whole() {
+    let (stage, _, logs) = stage().await;
+    let path = format!("/v1/runs/{RUN}/log?line=3");
+    assert_eq!(stage.ask("GET", &path).await.body, "done\n");
+    let path = format!("/v1/runs/{RUN}/log?line=1&format=ndjson");
+    let line: Value = serde_json::from_str(&stage.ask("GET", &path).await.body).unwrap();
+    let text = json!({"stream": "stdout", "text": "Plan: 1 to add"});
+    assert_eq!(line, json!({"position": 1, "lines": [text]}));
+    let reads: Vec<_> = logs
+        .reads
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|read| (read.after_position, read.follow, read.one_part))
+        .collect();
+    assert_eq!(reads, [(2, false, true), (0, false, true)]);
+}
+
+#[tokio::test]
+async fn a_search_of_a_log_streams_its_progress() {
+    let (stage, _, logs) = stage().await;
+    let path = format!("/v1/runs/{RUN}/log?search=a+b&attempt=2");
+    let answer = stage.ask("GET", &path).await;
+    let address = format!("/v1/runs/{RUN}/log?line=8");
+    let expected = format!(
+        "7:whole\n8:<cut … (cut, 70000 bytes: {address})\n\
+         searched from line 5\nsearched from line 3: 60 seconds are over\n"
+    );
+    assert_eq!(unchunked(&answer.body), expected);
+    let search = SearchLogRequest {
+        run_id: RUN.to_owned(),
+        attempt: 2,
+        text: "a b".to_owned(),
+    };
+    assert_eq!(*logs.searches.lock().unwrap(), [search]);
+
+    let path = format!("/v1/runs/{RUN}/log?search=x&format=ndjson");
+    let answer = stage.ask("GET", &path).await;
+    let parts: Vec<Value> = unchunked(&answer.body)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(parts[0]["lines"][1]["address"], address);
+    let end = json!({"lines": [], "searched_from": 3, "state": "timed_out"});
+    assert_eq!(parts[2], end);
+
+    // A search that goes on is sent as it comes.
+    let path = format!("/v1/runs/{RUN}/log?search=endless");
+    let mut searching = Ongoing::start(&stage, &path).await;
+    searching.until("searched from line 5").await;
+    drop(searching);
+}
+
+#[tokio::test]
+async fn parts_of_a_log_that_cannot_be_read_are_explained() {
+    let (current, _, _) = stage().await;
+    let (outdated, _, _) = stage_with(MemoryLogs {
+        outdated: true,
+        ..MemoryLogs::default()
+    })
+    .await;
+    let parts = [
+        "tail=1",
+        "before=9",
+        "around=9",
+        "after=1&limit=2",
+        "search=x",
+    ];
+    for part in parts {
+        for (stage, run, more, status, text) in [
+            (&current, "no-id", "", 404, "does not exist"),
+            (&current, "other", "", 404, "does not exist"),
+            (&current, RUN, "&attempt=9", 409, "attempt 9 is not known"),
+            (&current, RUN, "&follow=true", 400, "left out"),
+            (&current, RUN, "&line=1", 400, "left out"),
+            (&outdated, RUN, "", 501, "earlier version"),
+        ] {
+            let path = format!("/v1/runs/{run}/log?{part}{more}");
+            let answer = stage.ask("GET", &path).await;
+            assert_eq!(answer.status, status, "{path}: {answer:?}");
+            assert!(answer.body.contains(text), "{path}: {answer:?}");
+        }
+    }
+    // What every scheduler has.
+    for part in ["", "?line=1"] {
+        let path = format!("/v1/runs/{RUN}/log{part}");
+        assert_eq!(outdated.ask("GET", &path).await.status, 200);
+    }
 }
 
 /// A request whose answer does not end, as far as it has come.

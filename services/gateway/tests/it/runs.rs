@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, AwaitCancelRequest, AwaitCancelResponse,
-    CancelRunRequest, CancelRunResponse, CompleteRunRequest, CompleteRunResponse,
+    CancelRunRequest, CancelRunResponse, Cause, CompleteRunRequest, CompleteRunResponse,
     FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest, GetInputContentsResponse,
     GetQueueRequest, GetQueueResponse, GetRemoteRunsRequest, GetRemoteRunsResponse,
-    GetRunInputRequest, GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
-    ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, Planned, RecordRemoteRunRequest,
-    RecordRemoteRunResponse, RecordStateRequest, RecordStateResponse, RenewRunRequest,
-    RenewRunResponse, ResumeRunRequest, ResumeRunResponse, Run, RunKind, RunStatus,
-    SuspendRunRequest, SuspendRunResponse,
+    GetRunInputRequest, GetRunInputResponse, GetRunRequest, GetRunResponse, ListCausesRequest,
+    ListCausesResponse, ListLostLeasesRequest, ListLostLeasesResponse, ListRunsRequest,
+    ListRunsResponse, Planned, RecordRemoteRunRequest, RecordRemoteRunResponse, RecordStateRequest,
+    RecordStateResponse, RenewRunRequest, RenewRunResponse, ResumeRunRequest, ResumeRunResponse,
+    Run, RunKind, RunStatus, SuspendRunRequest, SuspendRunResponse,
 };
 use cts_testkit::refused_calls;
 use tokio::sync::mpsc;
@@ -25,12 +25,17 @@ pub(crate) const RUN: &str = "0197a000-0000-7000-8000-000000000001";
 /// A run of another task.
 pub(crate) const OTHER_RUN: &str = "0197a000-0000-7000-8000-000000000002";
 
+/// A cause.
+pub(crate) const CAUSE: &str = "0197a000-0000-7000-8000-000000000003";
+
 /// Refuses calls that a gateway does not make.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryRuns {
     pub(crate) queue: GetQueueResponse,
     /// How the list of runs was asked for.
     pub(crate) lists: Arc<Mutex<Vec<ListRunsRequest>>>,
+    /// How causes were asked for.
+    pub(crate) causes: Arc<Mutex<Vec<ListCausesRequest>>>,
     /// Each follower, and the task that it follows.
     pub(crate) followers: Arc<Mutex<Vec<Follower>>>,
     /// Answered to every call about runs instead.
@@ -202,6 +207,26 @@ impl RunService for MemoryRuns {
             "p2" => Ok(Response::new(ListRunsResponse::default())),
             _ => Err(Status::invalid_argument("inner text")),
         }
+    }
+
+    async fn list_causes(
+        &self,
+        request: Request<ListCausesRequest>,
+    ) -> Result<Response<ListCausesResponse>, Status> {
+        self.enter()?;
+        let request = request.into_inner();
+        self.causes.lock().unwrap().push(request.clone());
+        let cause = Cause {
+            id: CAUSE.to_owned(),
+            at: planned_run().queued_at,
+            lines: vec!["web −40".to_owned()],
+            ..Cause::default()
+        };
+        let has_cause = request.page_token.is_empty();
+        Ok(Response::new(ListCausesResponse {
+            causes: has_cause.then_some(cause).into_iter().collect(),
+            ..ListCausesResponse::default()
+        }))
     }
 
     async fn get_queue(

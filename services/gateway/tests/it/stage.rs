@@ -14,6 +14,8 @@ use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
+use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
+use cts_proto::cluster::v1::follow_service_server::FollowServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
@@ -43,6 +45,7 @@ use uuid::Uuid;
 
 use crate::access_service::MemoryAccess;
 use crate::cluster::MemoryCluster;
+use crate::follow::MemoryFollow;
 use crate::logs::MemoryLogs;
 use crate::plans::MemoryPlans;
 use crate::plans::approvals::MemoryApprovals;
@@ -72,6 +75,7 @@ pub(crate) struct Stage {
 pub(crate) struct Scene {
     pub(crate) tasks: MemoryTasks,
     pub(crate) cluster: MemoryCluster,
+    pub(crate) follow: MemoryFollow,
     pub(crate) runs: MemoryRuns,
     pub(crate) logs: MemoryLogs,
     pub(crate) plans: MemoryPlans,
@@ -141,6 +145,11 @@ impl Stage {
             ))
             .with(LogServiceServer::new(scene.logs.clone()))
             .with(AccessServiceServer::new(scene.access.clone()));
+        let endpoints = if scene.follow.unserved {
+            endpoints
+        } else {
+            endpoints.with(FollowServiceServer::new(scene.follow.clone()))
+        };
         let endpoints = if scene.plans.unserved {
             endpoints
         } else {
@@ -234,6 +243,7 @@ impl Stage {
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
+            follow: FollowServiceClient::new(channel.clone()),
             workers: WorkerServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),

@@ -19,7 +19,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use super::current::hosts;
-use super::kept::{Common, KeptStates, NotedFacts, Part, Reading, Summary, named};
+use super::kept::{Common, KeptStates, Marks, NotedFacts, Part, Reading, Summary, TaskMark, named};
 use super::stuck::stuck_destructions;
 use crate::liveness::FORGOTTEN_AFTER;
 use crate::unschedulable::{UNSCHEDULABLE_AFTER, reason};
@@ -143,6 +143,16 @@ impl Board {
     /// One character for the state of each of these tasks, by name.
     pub(crate) fn grid(&self, tasks: &TaskPatterns) -> String {
         self.0.kept.lock().states.grid(tasks)
+    }
+
+    /// The marks of these tasks, unless this number is that of the newest change.
+    pub(crate) fn marks(&self, tasks: &TaskPatterns, known: u64) -> Option<Marks> {
+        self.0.kept.lock().states.marks(tasks, known)
+    }
+
+    /// The mark of a task; `None` if no task has the name.
+    pub(crate) fn mark(&self, name: &TaskName) -> Option<TaskMark> {
+        self.0.kept.lock().states.mark(name)
     }
 
     /// Returns the changes since the newest known of these versions, or all states if none is known.

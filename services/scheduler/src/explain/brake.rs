@@ -75,6 +75,7 @@ mod tests {
             }],
             counts: InstanceCounts::default(),
             brake: Some(InstanceCounts::default()),
+            causes: Vec::new(),
         };
         let task = "web".parse().unwrap();
         assert_eq!(

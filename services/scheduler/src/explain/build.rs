@@ -65,13 +65,13 @@ struct Facts<'a> {
 }
 
 /// Explains a task; `None` if the task does not exist. A leader that was silent for `leadership` counts as
-/// gone. Texts name only other tasks that are `visible`.
+/// gone. Texts name only other tasks that are `visible`. For the causes of runs their inputs are compared.
 pub(crate) async fn explain(
     store: &dyn Store,
     name: &TaskName,
     leadership: Duration,
     clock: &dyn Clock,
-    visible: &TaskPatterns,
+    (visible, with_causes): (&TaskPatterns, bool),
 ) -> Result<Option<proto::Explanation>, StoreError> {
     let Some(task) = store.task(name).await? else {
         return Ok(None);
@@ -92,9 +92,10 @@ pub(crate) async fn explain(
     let running = |run: &RunRecord| run.status == RunStatus::Running;
     let current = current.into_iter().max_by_key(running);
     let last = ended.into_iter().max_by_key(|run| run.finished_at);
+    let explained = |run| Option::filter(run, |_| with_causes);
     let causes = [
-        cause_of(store, current.as_ref()).await?,
-        cause_of(store, last.as_ref()).await?,
+        cause_of(store, explained(current.as_ref())).await?,
+        cause_of(store, explained(last.as_ref())).await?,
     ];
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
@@ -177,7 +178,7 @@ pub(crate) async fn waiting_for(
     clock: &dyn Clock,
     visible: &TaskPatterns,
 ) -> Result<Option<String>, StoreError> {
-    let explanation = explain(store, name, leadership, clock, visible).await?;
+    let explanation = explain(store, name, leadership, clock, (visible, false)).await?;
     let obstacles = explanation.map_or_else(Vec::new, |explanation| explanation.obstacles);
     let texts: Vec<String> = obstacles
         .into_iter()

@@ -46,7 +46,7 @@ pub(super) struct Common {
 }
 
 /// The facts of a visible task, with the leader's notes read.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotedFacts {
     /// With only the newest event.
     state: TaskState,
@@ -88,7 +88,20 @@ struct Kept {
     shares_outage: bool,
     /// When the state may change with the time alone.
     wakes: Option<DateTime<Utc>>,
+    mark: TaskMark,
 }
+
+/// Numbers of the newest changes of a task, which all tasks count together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct TaskMark {
+    /// Of its state.
+    pub(crate) state: u64,
+    /// Of its other facts: its events, its run and the leader's notes.
+    facts: u64,
+}
+
+/// The number of the newest change of any task, and the marks of tasks by name.
+pub(crate) type Marks = (u64, Vec<(TaskName, TaskMark)>);
 
 /// States of all tasks as they were at one moment.
 #[derive(Debug)]
@@ -107,6 +120,8 @@ pub(super) struct KeptStates {
     open: HashSet<TaskName>,
     deleting: HashSet<TaskName>,
     versions: Versions,
+    /// Number of changes of tasks.
+    marked: u64,
     at: DateTime<Utc>,
 }
 
@@ -123,6 +138,7 @@ impl KeptStates {
             open: HashSet::new(),
             deleting: HashSet::new(),
             versions: Versions::new(id),
+            marked: 0,
             at: DateTime::UNIX_EPOCH,
         }
     }
@@ -209,7 +225,12 @@ impl KeptStates {
                 self.deleting.remove(&name);
             }
             match kept {
-                Some(kept) => kept.facts = facts,
+                Some(kept) if kept.facts == facts => {}
+                Some(kept) => {
+                    self.marked += 1;
+                    kept.mark.facts = self.marked;
+                    kept.facts = facts;
+                }
                 None => {
                     *kept = Some(Kept {
                         facts,
@@ -217,6 +238,7 @@ impl KeptStates {
                         state: proto::CurrentState::default(),
                         shares_outage: false,
                         wakes: None,
+                        mark: TaskMark::default(),
                     });
                 }
             }
@@ -237,6 +259,7 @@ impl KeptStates {
         self.in_outage -= usize::from(kept.shares_outage);
         uncount(&mut self.counts, &mut self.problems, name, &kept.state);
         self.versions.gone(name);
+        self.marked += 1;
     }
 
     fn take_runs(&mut self, runs: Vec<ShownRun>, dirty: &mut HashSet<TaskName>) {
@@ -250,6 +273,8 @@ impl KeptStates {
             ended.remove(&name);
             if kept.run.as_ref() != Some(&run) {
                 kept.run = Some(run);
+                self.marked += 1;
+                kept.mark.facts = self.marked;
                 dirty.insert(name.clone());
             }
             self.open.insert(name);
@@ -257,6 +282,8 @@ impl KeptStates {
         for name in ended {
             if let Some(Some(kept)) = self.tasks.get_mut(&name) {
                 kept.run = None;
+                self.marked += 1;
+                kept.mark.facts = self.marked;
                 dirty.insert(name);
             }
         }
@@ -315,6 +342,8 @@ impl KeptStates {
         }
         kept.state = state;
         self.versions.changed(name);
+        self.marked += 1;
+        kept.mark.state = self.marked;
     }
 
     /// The state of a visible task.
@@ -331,6 +360,11 @@ impl KeptStates {
 
     pub(super) fn versions(&self) -> &Versions {
         &self.versions
+    }
+
+    /// The mark of a visible task.
+    pub(super) fn mark(&self, name: &TaskName) -> Option<TaskMark> {
+        Some(self.tasks.get(name)?.as_ref()?.mark)
     }
 }
 

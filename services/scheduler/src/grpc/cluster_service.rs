@@ -1,13 +1,17 @@
 //! `cts.cluster.v1.ClusterService`: the replicas and their leader.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::TaskDifference;
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use cts_core::{Clock, Histogram, TaskDifference, TimeHistograms};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_rpc::{HealthSwitch, Peers, convert};
-use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
+use cts_store::{
+    ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError, TIMES_KEPT,
+};
 use tonic::{Request, Response, Status};
 
 use crate::configuration::{
@@ -35,7 +39,8 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) watchers: Peers,
     /// Follows whether this replica can request the leadership, which is a write.
     pub(crate) health: HealthSwitch,
-    pub(crate) overviews: Overviews,
+    pub(crate) overviews: Arc<Overviews>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) notifier: Arc<Notifier>,
 }
 
@@ -98,6 +103,32 @@ impl ClusterService for ClusterEndpoint {
         }))
     }
 
+    async fn get_times(
+        &self,
+        request: Request<proto::GetTimesRequest>,
+    ) -> Result<Response<proto::GetTimesResponse>, Status> {
+        let since = convert::duration_from_wire(request.into_inner().since.as_ref());
+        let interval = match since.as_secs() {
+            0..=3600 => TimeDelta::minutes(1),
+            3601..=21_600 => TimeDelta::minutes(10),
+            _ => TimeDelta::hours(1),
+        };
+        let begin = |at: DateTime<Utc>| at.duration_trunc(interval).unwrap_or(at);
+        let from = begin(self.clock.now() - since.min(TIMES_KEPT));
+        let mut total = TimeHistograms::default();
+        let mut intervals = BTreeMap::<_, TimeHistograms>::new();
+        for (at, times) in self.store.times(from).await.or_status()? {
+            total.add(&times);
+            intervals.entry(begin(at)).or_default().add(&times);
+        }
+        let intervals = intervals.iter().map(times_to_wire);
+        Ok(Response::new(proto::GetTimesResponse {
+            interval: interval.to_std().ok().map(convert::duration_to_wire),
+            total: Some(times_to_wire((&from, &total))),
+            intervals: intervals.collect(),
+        }))
+    }
+
     async fn get_brake(
         &self,
         _request: Request<proto::GetBrakeRequest>,
@@ -155,6 +186,24 @@ fn in_force_to_wire(in_force: &ConfigurationInForce) -> proto::ConfigurationInFo
         task_names: names.collect(),
         fleet_max_shrink: brake_text(in_force.fleet_max_shrink).unwrap_or_default(),
         approvals: approvals_text(in_force.approvals).unwrap_or_default(),
+    }
+}
+
+fn times_to_wire((at, times): (&DateTime<Utc>, &TimeHistograms)) -> proto::TimesOfChanges {
+    let percentiles = |times: &Histogram| {
+        let percentile = |percent| times.percentile(percent).map(convert::duration_to_wire);
+        proto::Percentiles {
+            count: times.count(),
+            p50: percentile(50),
+            p95: percentile(95),
+            p99: percentile(99),
+        }
+    };
+    let phases = times.0.iter();
+    let phases = phases.map(|(phase, times)| (phase.clone(), percentiles(times)));
+    proto::TimesOfChanges {
+        at: Some(convert::timestamp_to_wire(*at)),
+        phases: phases.collect(),
     }
 }
 

@@ -1,13 +1,16 @@
 //! `cts.log.v1.LogService`.
 
+mod search;
+mod window;
+
 use std::pin::Pin;
 use std::sync::Arc;
 
 use cts_core::RunId;
-use cts_core::callers::VALUES_HIDDEN;
+use cts_core::callers::{Rights, VALUES_HIDDEN};
 use cts_proto::log::v1 as proto;
 use cts_proto::log::v1::log_service_server::LogService;
-use cts_rpc::admission::rights;
+use cts_rpc::admission::{CallContext, rights};
 use cts_rpc::{chunks, convert};
 use cts_store::{LogLine, Store};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -15,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
-use crate::grpc::read_ahead::read_ahead;
+use crate::grpc::log_service::search::search;
+use crate::grpc::read_ahead::{made_ahead, read_ahead};
 use crate::notifier::Notifier;
 use crate::notifier::log_follower::LogFollower;
 use crate::status::OrStatus as _;
@@ -34,9 +38,27 @@ pub(crate) struct LogEndpoint {
     pub(crate) shutdown: CancellationToken,
 }
 
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl LogEndpoint {
+    /// The run with this id, whose log a caller with these rights may read.
+    async fn readable(&self, rights: Rights, id: &str) -> Result<RunId, Status> {
+        if !rights.sees_values {
+            return Err(Status::permission_denied(VALUES_HIDDEN));
+        }
+        let run = convert::run_id(id)?;
+        let known = self.store.run(run).await;
+        if known.or_status()?.is_none() {
+            return Err(Status::not_found(format!("there is no run {run}")));
+        }
+        Ok(run)
+    }
+}
+
 #[tonic::async_trait]
 impl LogService for LogEndpoint {
-    type ReadLogStream = Pin<Box<dyn Stream<Item = Result<proto::ReadLogResponse, Status>> + Send>>;
+    type ReadLogStream = Answers<proto::ReadLogResponse>;
+    type SearchLogStream = Answers<proto::SearchLogResponse>;
 
     async fn append_log(
         &self,
@@ -61,15 +83,8 @@ impl LogService for LogEndpoint {
         &self,
         request: Request<proto::ReadLogRequest>,
     ) -> Result<Response<Self::ReadLogStream>, Status> {
-        if !rights(&request).sees_values {
-            return Err(Status::permission_denied(VALUES_HIDDEN));
-        }
-        let request = request.into_inner();
-        let run = convert::run_id(&request.run_id)?;
-        let known = self.store.run(run).await;
-        if known.or_status()?.is_none() {
-            return Err(Status::not_found(format!("there is no run {run}")));
-        }
+        let (rights, request) = (rights(&request), request.into_inner());
+        let run = self.readable(rights, &request.run_id).await?;
         let follower = request
             .follow
             .then(|| LogFollower::new(Arc::clone(&self.notifier), run));
@@ -86,6 +101,41 @@ impl LogService for LogEndpoint {
         let parts = parts.try_flatten();
         let wanted = if request.one_part { 1 } else { usize::MAX };
         Ok(Response::new(Box::pin(read_ahead(parts.take(wanted)))))
+    }
+
+    async fn read_log_window(
+        &self,
+        request: Request<proto::ReadLogWindowRequest>,
+    ) -> Result<Response<proto::ReadLogWindowResponse>, Status> {
+        let (rights, request) = (rights(&request), request.into_inner());
+        let run = self.readable(rights, &request.run_id).await?;
+        let window = window::read(&*self.store, run, &request).await?;
+        Ok(Response::new(window))
+    }
+
+    async fn search_log(
+        &self,
+        request: Request<proto::SearchLogRequest>,
+    ) -> Result<Response<Self::SearchLogStream>, Status> {
+        let caller = CallContext::from_request(&request).caller.to_string();
+        let (rights, request) = (rights(&request), request.into_inner());
+        let run = self.readable(rights, &request.run_id).await?;
+        if request.text.is_empty() {
+            return Err(Status::invalid_argument("the text is empty"));
+        }
+        let (store, notifier) = (Arc::clone(&self.store), Arc::clone(&self.notifier));
+        let (mut range, _) = window::span(&*store, run, request.attempt).await?;
+        range.text = storable(request.text);
+        let replaced = notifier.search_begins(caller);
+        let shutdown = self.shutdown.clone();
+        let answers = made_ahead(|answers| async move {
+            let search = search(&*store, &notifier, replaced, range, &answers);
+            if let Some(Err(status)) = shutdown.run_until_cancelled(search).await {
+                // Sending fails only without a client.
+                drop(answers.send(Err(status)).await);
+            }
+        });
+        Ok(Response::new(Box::pin(answers)))
     }
 }
 

@@ -14,16 +14,23 @@ use tokio::task::JoinSet;
 pub(crate) fn read_ahead<T: Send + 'static>(
     stream: impl Stream<Item = T> + Send + 'static,
 ) -> ReadAhead<T> {
-    let (items, received) = mpsc::channel(1);
-    let mut reader = JoinSet::new();
-    reader.spawn(async move {
+    made_ahead(|items| async move {
         let mut stream = pin!(stream);
         while let Ok(room) = items.reserve().await
             && let Some(item) = stream.next().await
         {
             room.send(item);
         }
-    });
+    })
+}
+
+/// Makes items in a separate task, which waits while the item before is not taken.
+pub(crate) fn made_ahead<T: Send + 'static, W: Future<Output = ()> + Send + 'static>(
+    work: impl FnOnce(mpsc::Sender<T>) -> W,
+) -> ReadAhead<T> {
+    let (items, received) = mpsc::channel(1);
+    let mut reader = JoinSet::new();
+    reader.spawn(work(items));
     ReadAhead {
         received,
         _reader: reader,

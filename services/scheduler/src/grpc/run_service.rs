@@ -1,6 +1,7 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
 mod cancel;
+mod causes;
 mod complete;
 mod consents;
 mod grant;
@@ -42,6 +43,7 @@ use crate::identities::Identities;
 use crate::leader::first_pass::FirstPass;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::liveness::FORGOTTEN_AFTER;
+use crate::metrics::Metrics;
 use crate::mode::Mode;
 use crate::notifier::Notifier;
 use crate::run_spans::RunSpans;
@@ -68,6 +70,7 @@ pub(crate) struct RunEndpoint {
     pub(crate) plan_key: PlanKey,
     pub(crate) registrations: Registrations,
     pub(crate) spans: RunSpans,
+    pub(crate) metrics: Arc<Metrics>,
     /// The rules' view of the plans of inspections.
     pub(crate) inspections: Inspections,
     pub(crate) shutdown: CancellationToken,
@@ -358,6 +361,14 @@ impl RunService for RunEndpoint {
         };
         let page = page.read(&*self.store).await.or_status()?;
         Ok(Response::new(page))
+    }
+
+    async fn list_causes(
+        &self,
+        request: Request<proto::ListCausesRequest>,
+    ) -> Result<Response<proto::ListCausesResponse>, Status> {
+        let page = causes::page(&*self.store, request.into_inner()).await;
+        page.map(Response::new)
     }
 
     async fn get_queue(

@@ -327,7 +327,8 @@ impl TaskService for TaskEndpoint {
         let request = request.into_inner();
         let name = known_name(&request.name)?;
         let visible = visible_tasks(request.visible_tasks)?;
-        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock, &visible);
+        let shown = (&visible, true);
+        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock, shown);
         let explanation = explanation.await.or_status()?;
         let explanation = explanation.ok_or_else(|| unknown_task(name.as_str()))?;
         Ok(Response::new(proto::ExplainTaskResponse {

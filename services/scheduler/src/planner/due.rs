@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{self, RunKind};
 use cts_core::{
     CompleteInput, IncompleteInput, Requirement, RunId, ShrinkLimit, TaskDefinition, TaskName,
     ViewId,
@@ -46,6 +46,8 @@ pub(crate) struct DueTask {
     pub(crate) engine: Requirement,
     /// The changes that triggered the task; `None` for a request.
     pub(crate) cause: Option<Cause>,
+    /// The changes in the data since an input was frozen.
+    pub(crate) causes: Vec<Arc<runs::Cause>>,
     /// Views that were not read between the triggers and now.
     pub(crate) unread: Vec<UnreadView>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::RunKind;
+use cts_core::runs::{self, RunKind};
 use cts_core::{
     BufferPeriod, Requirement, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, TraceContext,
     Trigger, ViewId,
@@ -32,6 +32,8 @@ pub(super) struct Entry {
     schedule: TaskSchedule,
     /// The triggers that the schedule has.
     cause: Option<Cause>,
+    /// The changes of its views since an input was frozen, also those that do not trigger it.
+    pub(super) causes: Vec<Arc<runs::Cause>>,
     mode: TaskMode,
     /// Each of its views has a snapshot.
     complete: bool,
@@ -97,6 +99,7 @@ impl Entry {
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
             cause: None,
+            causes: Vec::new(),
             mode,
             complete: false,
             refused: false,
@@ -240,6 +243,7 @@ impl Entry {
             // nothing.
             self.schedule = past_the_first(self.buffer_period);
             self.cause = None;
+            self.causes = Vec::new();
             self.ticked = false;
             self.reads = AwaitedReads::default();
         }

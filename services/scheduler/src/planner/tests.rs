@@ -1,3 +1,4 @@
+mod causes;
 mod counted;
 mod held;
 mod later;

@@ -12,10 +12,12 @@ use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ApprovalRule, ArchiveId, Blocked, Content, Digest, EventId, InstanceCounts, JournalEntry,
-    JournalPart, KnownRegistration, LeaderEpoch, LeaseEpoch, Loss, LostLease, RemoteRun,
-    RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ApprovalRule, ArchiveId, Blocked, CauseId, Content, Digest, EventId, Incarnation,
+    InstanceCounts, JournalEntry, JournalPart, KnownRegistration, LeaderEpoch, LeaseEpoch, Loss,
+    LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, TimesAt,
+    WorkerId, WorkerRecord,
 };
+use cts_proto::run::v1::Cause;
 use cts_store::{
     AccessStore, AppliedConfiguration, Approval, ApprovalDecision, ApprovalError, ApprovalStore,
     Archive, ArchivedRow, AskedPermit, AttemptRecord, BrakeError, BrakeNote, BrakeStore,
@@ -23,13 +25,13 @@ use cts_store::{
     Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest,
     Enqueued, ExpiredLeases, FactStore, FileRules, FirstApply, GivenConsent, Heartbeat, HeldLeases,
     Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask,
-    PendingDeletions, PermitAnswer, PlanStore, QueueDepth, Refused, Registered, RemoteRunStore,
-    Removed, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
-    SeenBrake, SettingsChange, SettingsStore, Settlement, ShownPlan, ShownRun, SpaceWarnings,
-    Store, StoreError, StoredBrake, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError,
-    TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState,
-    WorkerStore,
+    LogExcerpts, LogLine, LogPage, LogRange, Member, MemberConfiguration, MemberState,
+    NewStoredToken, NewTask, PendingDeletions, PermitAnswer, PlanStore, QueueDepth, Refused,
+    Registered, RemoteRunStore, Removed, Requeued, Restoration, RestoredStore, Retention,
+    RunFilter, RunRecord, RunRequest, SeenBrake, SettingsChange, SettingsStore, Settlement,
+    ShownPlan, ShownRun, SpaceWarnings, Store, StoreError, StoredBrake, StoredRecord, StoredTask,
+    StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun,
+    Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -197,6 +199,8 @@ faulty! {
     fn end_housekeeping(&self, leader: LeaderEpoch, warned: SpaceWarnings) -> Result<(), LeaderError>;
     fn log_space(&self) -> Result<u64, StoreError>;
     fn remove_logs(&self, bytes: u64) -> Result<Removed, StoreError>;
+    fn count_applied(&self, scheduler: Incarnation, runs: &[RunId]) -> Result<(), StoreError>;
+    fn times(&self, from: DateTime<Utc>) -> Result<Vec<TimesAt>, StoreError>;
 }
 
 faulty! {
@@ -299,12 +303,14 @@ faulty! {
     fn applied_inputs(&self, names: &[TaskName]) -> Result<Vec<(TaskName, Digest)>, StoreError>;
     fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
+    fn causes(&self, from: Option<CauseId>, tasks: Option<&[TaskName]>, limit: u32) -> Result<Vec<Cause>, StoreError>;
     fn tasks_with_runs(&self, beginning: &str, at_most: u32) -> Result<Vec<TaskName>, StoreError>;
     fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
     fn attempts(&self, id: RunId) -> Result<Vec<AttemptRecord>, StoreError>;
     fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
     fn append_log(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, lines: Vec<LogLine>) -> Result<(), LeaseError>;
     fn read_log(&self, run: RunId, after: u64, limit: u32) -> Result<Option<LogPage>, StoreError>;
+    fn log_excerpts(&self, wanted: &LogRange) -> Result<LogExcerpts, StoreError>;
     fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
     fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
     fn listen(&self) -> Result<Option<HintStream>, StoreError>;

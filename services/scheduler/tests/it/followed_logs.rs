@@ -1,5 +1,7 @@
 //! Followers of logs: the lines that they get, and the reads that they cost.
 
+mod log_parts;
+
 use std::sync::Arc;
 use std::time::Duration;
 

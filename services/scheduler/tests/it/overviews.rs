@@ -1,13 +1,19 @@
 //! States of tasks at a moment, alone and in the overview.
 
+mod versions;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Clock;
-use cts_proto::cluster::v1::{GetLimitedOverviewRequest, GetOverviewRequest, GetOverviewResponse};
+use cts_proto::cluster::v1::{
+    GetLimitedOverviewRequest, GetOverviewRequest, GetOverviewResponse, GetTimesRequest,
+    TimesOfChanges,
+};
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{CurrentStateName, RunMode};
+use cts_proto::time::duration_to_wire;
 use cts_proto::worker::v1 as worker;
 use cts_runtime::SystemClock;
 use cts_scheduler::Options;
@@ -110,6 +116,33 @@ async fn a_task_goes_through_its_states() {
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     update.unwrap();
     reaches(&setup, CurrentStateName::Disabled).await;
+}
+
+#[tokio::test]
+async fn the_times_of_an_applied_change_are_shown() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.does(RunKind::Apply, applied()).await;
+    let times = setup
+        .until(async |setup| {
+            let request = GetTimesRequest {
+                since: Some(duration_to_wire(Duration::from_hours(2))),
+            };
+            let times = setup.cluster.clone().get_times(request).await;
+            let times = times.unwrap().into_inner();
+            (!times.intervals.is_empty()).then_some(times)
+        })
+        .await;
+    let ten_minutes = duration_to_wire(Duration::from_mins(10));
+    assert_eq!(times.interval, Some(ten_minutes));
+    let phases = &times.intervals[0].phases;
+    let names: Vec<&str> = phases.keys().map(String::as_str).collect();
+    assert_eq!(names, ["applied", "buffered", "queued", "terraform"]);
+    assert!(phases.values().all(|times| times.count == 1), "{times:?}");
+    let total = times.total.unwrap();
+    assert_eq!((times.intervals.len(), &total.phases), (1, phases));
+    let begin = |times: &TimesOfChanges| times.at.unwrap().seconds;
+    assert!(begin(&total) < begin(&times.intervals[0]));
 }
 
 #[tokio::test]

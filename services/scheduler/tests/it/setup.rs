@@ -12,6 +12,7 @@ use cts_core::{
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
@@ -53,6 +54,7 @@ pub(crate) struct Setup {
     pub(crate) approvals: ApprovalServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) cluster: ClusterServiceClient<Channel>,
+    pub(crate) follow: FollowServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) access: AccessServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
@@ -167,6 +169,7 @@ impl Setup {
             approvals: ApprovalServiceClient::new(channel.clone()),
             bundles: BundleServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
+            follow: FollowServiceClient::new(channel.clone()),
             workers: WorkerServiceClient::new(channel.clone()),
             access: AccessServiceClient::new(channel),
             watcher,

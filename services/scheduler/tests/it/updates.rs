@@ -27,7 +27,7 @@ async fn applied_once() -> Setup {
 
 /// A scheduler with the configured task "t", which is applied and then disabled.
 async fn switched_off() -> Setup {
-    let setup = applied_once().await;
+    let setup = Box::pin(applied_once()).await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     assert!(!update.unwrap().task.unwrap().enabled);
     setup.leader_has_looked("t").await;

@@ -1,6 +1,6 @@
 //! Workers, their leases, the runs that wait for them, and the consent that they ask for.
 
-mod approvals;
+pub(crate) mod approvals;
 mod drains;
 mod inputs;
 mod lease_proofs;

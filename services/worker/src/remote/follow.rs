@@ -88,7 +88,9 @@ impl RemoteAttempt<'_> {
                             if ordered.is_none() && is_for_person(&run, approval) =>
                         {
                             let confirmation = Confirmation::new(self, remote, approval);
+                            let begun = Instant::now();
                             let waited = Box::pin(self.run.wait(&self.order, &confirmation)).await;
+                            *self.run.waited.lock() += begun.elapsed();
                             let course = confirmation.course();
                             Box::pin(self.end_wait(remote, course)).await;
                             if course != Course::GoesOn {

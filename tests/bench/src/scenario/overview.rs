@@ -1,6 +1,7 @@
 //! `cts status`, `cts task list`, and pages and the grid of tasks, over many tasks with long names.
 
 mod busy;
+mod followers;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

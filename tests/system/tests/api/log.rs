@@ -68,3 +68,70 @@ async fn the_log_of_a_run_is_read_and_followed() {
     );
     scene.instance.stop().await;
 }
+
+#[tokio::test]
+async fn a_log_is_read_backwards_and_searched() {
+    let scene = Scene::with_steps().await;
+    let run = newest_run(&scene).await;
+    let ask = async |query: &str| {
+        let path = format!("/v1/runs/{run}/log?{query}");
+        scene.ask("GET", &path).await
+    };
+    let whole = ask("").await.text();
+    let texts: Vec<&str> = whole.lines().collect();
+    let window = async |query: &str| -> Value {
+        let answer = ask(&format!("format=ndjson&{query}")).await;
+        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+        serde_json::from_str(&answer.text()).unwrap()
+    };
+    let lines = |window: &Value| -> Vec<(u64, String)> {
+        let lines = window["lines"].as_array().unwrap().iter();
+        lines
+            .map(|line| {
+                let text = line["text"].as_str().unwrap().to_owned();
+                (line["position"].as_u64().unwrap(), text)
+            })
+            .collect()
+    };
+    let numbered: Vec<_> = (1..)
+        .zip(texts.iter().map(|&text| text.to_owned()))
+        .collect();
+    let tail = window("tail=2").await;
+    assert_eq!(lines(&tail), numbered[numbered.len() - 2..]);
+    assert_eq!(tail["last_position"], numbered.len());
+    let all = serde_json::json!([
+        {"number": 1, "first_position": 1, "lines": numbered.len()},
+    ]);
+    assert_eq!(tail["attempts"], all);
+    assert_eq!(lines(&window("before=4").await), numbered[..3]);
+    assert_eq!(lines(&window("around=3&limit=2").await), numbered[1..3]);
+    assert_eq!(
+        lines(&window("after=1&limit=2&attempt=1").await),
+        numbered[1..3]
+    );
+    assert_eq!(ask("line=2").await.text(), format!("{}\n", texts[1]));
+    assert_eq!(
+        ask("tail=1").await.text().trim_end(),
+        *texts.last().unwrap()
+    );
+
+    let answer = ask("format=ndjson&search=Apply+complete!").await.text();
+    let parts: Vec<Value> = answer
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let found: Vec<_> = parts.iter().flat_map(lines).collect();
+    let expected = numbered
+        .iter()
+        .filter(|(_, text)| text.contains("Apply complete!"));
+    assert_eq!(found, expected.cloned().collect::<Vec<_>>());
+    let end = parts.last().unwrap();
+    assert_eq!(
+        (&end["state"], &end["searched_from"]),
+        (&"complete".into(), &1.into())
+    );
+    let none = ask("search=apply+COMPLETE").await.text();
+    assert_eq!(none, "searched from line 1\n");
+    assert_eq!(ask("attempt=7").await.status, 409);
+    scene.instance.stop().await;
+}

@@ -57,6 +57,19 @@ async fn one_address_shows_everything() {
     cts(&scene, &["cluster", "status"])
         .await
         .well(&["LEADER", "yes", "configuration"]);
+    // A scheduler counts its runs every ten seconds.
+    let times = eventually(DEADLINE, async || {
+        let times = json(&scene, &["status", "-times", "-since", "1h"]).await;
+        let is_counted = times["total"]["phases"]["applied"]["count"].is_u64();
+        is_counted.then_some(times).ok_or("no times yet")
+    })
+    .await;
+    for phase in ["buffered", "queued", "terraform"] {
+        let p99 = &times["total"]["phases"][phase]["p99_ms"];
+        assert!(p99.is_u64(), "{phase}: {times}");
+    }
+    let table = cts(&scene, &["status", "-times"]).await;
+    table.well(&["APPLIED", "TERRAFORM", "all"]);
     scene.instance.stop().await;
 }
 

@@ -52,15 +52,19 @@ impl Stream {
         }
     }
 
-    /// Reads until a line contains `text`.
+    /// Reads until a line contains `text`. Signs of life do not prolong the wait.
     pub(crate) async fn wait_for(&mut self, text: &str) -> String {
-        loop {
-            match self.line().await {
-                Some(line) if line.contains(text) => return line,
-                Some(_) => {}
-                None => panic!("closed without {text:?}"),
+        let found = async {
+            loop {
+                match self.line().await {
+                    Some(line) if line.contains(text) => return line,
+                    Some(_) => {}
+                    None => panic!("closed without {text:?}"),
+                }
             }
-        }
+        };
+        let found = timeout(DEADLINE, found).await;
+        found.unwrap_or_else(|elapsed| panic!("without {text:?}: {elapsed}"))
     }
 
     /// Everything that still comes, lengths of chunks included.

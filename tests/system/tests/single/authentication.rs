@@ -2,6 +2,7 @@
 
 mod limited;
 mod local_decisions;
+mod mcp;
 mod plan_values;
 
 use std::fs;
@@ -130,6 +131,7 @@ async fn requests_need_a_token_with_their_role_and_are_recorded() {
         ("GET", "/v1/overview/tasks?page=1", [401, 200, 200, 200]),
         ("GET", "/v1/overview/tasks?form=grid", [401, 200, 200, 200]),
         ("GET", "/v1/overview/tasks", [401, 200, 200, 200]),
+        ("GET", "/v1/times", [401, 200, 403, 200]),
         ("POST", "/v1/workers/none/drain", [401, 403, 403, 404]),
         ("GET", "/v1/nothing", [401, 404, 404, 404]),
         ("PATCH", "/v1/tasks/web", [401, 403, 200, 200]),

@@ -22,6 +22,7 @@ pub(crate) const OF_SCHEDULER: &[&str] = &[
     "cts.access.v1.AccessService",
     "cts.bundle.v1.BundleService",
     "cts.cluster.v1.ClusterService",
+    "cts.cluster.v1.FollowService",
     "cts.log.v1.LogService",
     "cts.run.v1.ApprovalService",
     "cts.run.v1.PlanService",

@@ -107,7 +107,8 @@ fn run_line(run: &Run) -> String {
     if run.attempts > 1 {
         text = format!("{text}, attempts: {}", run.attempts);
     }
-    for line in &run.cause {
+    let causes = run.cause_ids.iter().map(|id| format!("cause {id}"));
+    for line in run.cause.iter().cloned().chain(causes) {
         text = format!("{text}\n{line}");
     }
     text

@@ -3,6 +3,7 @@
 pub(super) mod approvals;
 mod attempts;
 pub(super) mod cancel;
+pub(super) mod causes;
 mod failure;
 pub(super) mod input;
 pub(super) mod logs;
@@ -34,6 +35,7 @@ pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result
         task: options.task,
         status: status.map(|status| status.get_name().to_owned()),
         state: options.state,
+        cause: options.cause.map(|cause| cause.to_string()),
         limit: Some(options.limit),
     };
     let runs = client.runs(&query).await;

@@ -13,9 +13,10 @@ use serde_json::json;
 use super::release::brake::{first_lines, not_set};
 use super::session::{ExitStatus, Session};
 use super::state_text;
-use crate::arguments::{Output, QueryOptions, Status, TableWidth};
+use crate::arguments::{Output, Status, TableWidth};
 use crate::commands::table::{sheet, table};
 use crate::commands::time_text::{local, moment};
+use crate::commands::times;
 
 /// The next step for problems of tasks.
 const OF_TASKS: &str =
@@ -30,7 +31,7 @@ const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 pub(super) async fn run(session: &mut Session<'_>, options: &Status) -> Result<(), ExitStatus> {
     let output = options.query.output;
     let client = session.client(&options.query.client)?;
-    let text = screen(session, &client, &options.query).await?;
+    let text = screen(session, &client, options).await?;
     session.ui.result(&text);
     if !options.watch {
         return Ok(());
@@ -43,7 +44,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Status) -> Result<(
     loop {
         tokio::time::sleep(AGAIN).await;
         // A failure has been shown; the next screen may succeed.
-        if let Ok(text) = screen(session, &client, &options.query).await {
+        if let Ok(text) = screen(session, &client, options).await {
             session.ui.result(&format!("{before}{text}"));
         }
     }
@@ -52,13 +53,23 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Status) -> Result<(
 async fn screen(
     session: &mut Session<'_>,
     client: &ApiClient,
-    query: &QueryOptions,
+    options: &Status,
 ) -> Result<String, ExitStatus> {
+    let query = &options.query;
+    let width = query.wide.width();
+    if options.times {
+        let times = client.times(&options.since).await.map_err(|error| {
+            let headline = "Error: unable to get the times of changes";
+            session.call_failed(headline, &error)
+        })?;
+        return Ok(query
+            .output
+            .text(|| times::page(&times, width), || json!(times)));
+    }
     let overview = client.overview().await.map_err(|error| {
         let headline = "Error: unable to get the status";
         session.call_failed(headline, &error)
     })?;
-    let width = query.wide.width();
     Ok(query
         .output
         .text(|| page(&overview, width), || json!(overview)))

@@ -133,7 +133,7 @@ impl<'c> Watch<'c> {
     async fn rest_of_log(&mut self, id: &str) -> Result<Option<ReadLogResponse>, CallError> {
         let log = match &mut self.log {
             Some(log) => log,
-            none => none.insert(self.client.follow_log(id, self.position).await?),
+            none => none.insert(self.client.log(id, self.position, true).await?),
         };
         log.next().await
     }
@@ -151,7 +151,7 @@ impl<'c> Watch<'c> {
         let id = run.id.clone();
         let ended = run.has_ended();
         if self.log.is_none() && !ended {
-            self.log = Some(self.client.follow_log(&id, self.position).await?);
+            self.log = Some(self.client.log(&id, self.position, true).await?);
         }
         let client = self.client;
         let look = async {
@@ -187,6 +187,7 @@ impl<'c> Watch<'c> {
             task: Some(self.task.clone()),
             status: None,
             state: None,
+            cause: None,
             limit: Some(NEWEST),
         };
         Ok(self.client.runs(&query).await?.runs)

@@ -106,6 +106,7 @@ fn blocked(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
         losses: baseline.losses(guard, &web(now)),
         counts: web(now),
         brake: None,
+        causes: Vec::new(),
     }
 }
 
@@ -175,6 +176,7 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
         losses: both.losses(guard, &two(1, 8)),
         counts: two(1, 8),
         brake: None,
+        causes: Vec::new(),
     };
     let losses = both.release(&held).losses(guard, &two(1, 3));
     assert_eq!(losses.len(), 1);
@@ -193,6 +195,7 @@ fn seen_losses_are_compared_by_service() {
         losses: losses.to_vec(),
         counts: InstanceCounts::default(),
         brake: None,
+        causes: Vec::new(),
     };
     let held = blocked(&[loss("web", 3), loss("api", 1)]);
     assert!(held.is_within(&[loss("api", 1), loss("web", 3)]));

@@ -4,7 +4,9 @@ use chrono::serde::ts_microseconds_option;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::cause::add_causes;
 use crate::words::excerpt::excerpt;
+use crate::words::identity::CauseId;
 
 /// Maximum number of noted changes of one run; further changes are only counted.
 pub const CHANGES_NOTED: usize = 10;
@@ -54,6 +56,9 @@ pub struct RunCause {
     /// Number of further unread views.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_unread: u32,
+    /// Causes whose changes were not in the last applied input, sorted; at most 16, the newest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseId>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -109,6 +114,7 @@ impl RunCause {
         self.more_changes = self.more_changes.saturating_add(later.more_changes);
         self.unread.clone_from(&later.unread);
         self.more_unread = later.more_unread;
+        add_causes(&mut self.causes, later.causes.iter().copied());
     }
 
     /// The triggers except changes of data, one line each.
@@ -185,6 +191,22 @@ mod tests {
             (lines[0].as_str(), lines[2].as_str()),
             ("its schedule has ticked", "and 29 more changes")
         );
+    }
+
+    #[test]
+    fn the_newest_causes_are_kept_once_each() {
+        let id = |number| CauseId::from_uuid(uuid::Uuid::from_u128(number));
+        let mut cause = RunCause {
+            causes: vec![id(1), id(3)],
+            ..RunCause::default()
+        };
+        let later = RunCause {
+            causes: (2..30).map(id).collect(),
+            ..RunCause::default()
+        };
+        cause.merge(&later);
+        let newest: Vec<_> = (14..30).map(id).collect();
+        assert_eq!(cause.causes, newest);
     }
 
     #[test]

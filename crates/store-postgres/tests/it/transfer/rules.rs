@@ -263,10 +263,12 @@ async fn processes_requests_keys_and_explanations_do_not_move() {
         .explain(scene.leader(), &[(task("steady"), "{}".to_owned())])
         .await
         .unwrap();
-    scene
-        .fixture()
-        .tamper("INSERT INTO hastened_tasks VALUES ('steady', 1)")
-        .await;
+    for row in [
+        "INSERT INTO hastened_tasks VALUES ('steady', 1)",
+        "INSERT INTO change_times VALUES (0, '', '{}')",
+    ] {
+        scene.fixture().tamper(row).await;
+    }
     let target = Target::of(&scene).await;
     for table in [
         "members",
@@ -279,6 +281,7 @@ async fn processes_requests_keys_and_explanations_do_not_move() {
         "cluster_key",
         "lease_key",
         "hastened_tasks",
+        "change_times",
         "archives",
         "log_sizes",
     ] {

@@ -134,10 +134,11 @@ async fn reclaim(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
             cancel_force = FALSE,
             cancel_noted_at = NULL,
             ended_attempts = {append}(
-                'epoch', epoch, 'number', attempts, 'worker', holder,
+                'epoch', epoch, 'number', attempts, 'worker', holder, 'due_at', due_at,
                 'leased_at', CASE WHEN leased_epoch = epoch THEN leased_at END,
                 'phase', CASE WHEN leased_epoch = epoch THEN run_phase END,
-                'renewed_at', updated_at, 'ended_at', {{now}}, 'ending', 'cut_off')){end},
+                'renewed_at', updated_at, 'ended_at', {{now}}, 'ending', 'cut_off',
+                'last_line', {{last line of id}})){end},
             errors = CASE WHEN cancelled THEN {with_error} ELSE errors END,
             settings = CASE WHEN destroys = 'apply' THEN settings ELSE coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),

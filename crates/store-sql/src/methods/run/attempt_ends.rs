@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{RunCause, RunKind};
+use cts_core::runs::{RunCause, RunKind, RunStatus};
 use cts_core::{TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
@@ -13,8 +13,8 @@ use cts_store::{Completed, Completion, LeaseError, StoreError};
 use crate::leases::{lock_task_of, of_lease};
 use crate::repeat::{self, Repeat};
 use crate::{
-    Connection, cancel, checks, destruction, effects, endings, events, has_open_remote, logs,
-    shrink_limits, sql, state_is_refused, tasks, terraform_states, workers,
+    Connection, cancel, causes, checks, destruction, effects, endings, events, has_open_remote,
+    logs, shrink_limits, sql, state_is_refused, tasks, terraform_states, workers,
 };
 
 const OPERATION: &str = "end an attempt";
@@ -27,7 +27,7 @@ macro_rules! attempt {
             "-- complete: the attempt; indexes runs_one_queued, approvals_run
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
-               r.updated_at, r.ended_attempts,
+               r.due_at, r.updated_at, r.ended_attempts, {last line of r.id} AS last_line,
                CASE WHEN r.leased_epoch = r.epoch THEN r.leased_at END AS leased_at,
                CASE WHEN r.leased_epoch = r.epoch THEN r.run_phase END AS run_phase, {now} AS now,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
@@ -176,6 +176,10 @@ pub(crate) async fn write(
                 checks::end(c, &end.task, end.completion.run, outcome).await?;
             }
         }
+    }
+    let fails = matches!(end.status, RunStatus::Failed | RunStatus::Cancelled);
+    if fails && end.kind == RunKind::Apply {
+        causes::pass_on(c, end.completion.run).await?;
     }
     if end.cancelled {
         effects::withdraw_of(c, &[end.task.as_str()]).await?;

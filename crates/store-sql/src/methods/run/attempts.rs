@@ -14,7 +14,7 @@ pub(crate) async fn of_run(
         "read the attempts of a run",
         "-- attempts
         SELECT id, status, epoch, attempts, holder, leased_epoch, leased_at, leased_by, updated_at, finished_at,
-               run_phase, errors, summary, ended_attempts
+               run_phase, errors, summary, ended_attempts, due_at
         FROM runs WHERE id = $1",
     );
     let attempts = attempts.bind(id).optional(c, attempt::attempts).await?;

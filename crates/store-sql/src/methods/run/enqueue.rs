@@ -82,7 +82,7 @@ async fn lock(c: &mut dyn Connection, requests: &[EnqueueRequest]) -> Result<(),
 macro_rules! context {
     ($open:literal) => {
         concat!(
-            "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
+            "-- enqueue: what is known; indexes runs_one_queued, runs_one_running, runs_input, runs_results
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
                t.tried_input, t.cancelled_input, q.id AS queued_id,
                CASE WHEN t.owes_run IS NOT NULL AND NOT EXISTS (
@@ -91,6 +91,19 @@ macro_rules! context {
                  THEN t.owes_run END AS owes_run,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.braked AS queued_braked,
                q.due_at AS queued_due, q.trace AS queued_trace, q.cause AS queued_cause,
+               CASE WHEN q.id IS NOT NULL OR r.id IS NOT NULL THEN NULL
+                    WHEN t.cancelled_input IS NOT NULL THEN (
+                        SELECT l.cause FROM runs l
+                        WHERE l.input_hash = t.cancelled_input AND l.task_name = t.name
+                          AND l.incarnation = t.incarnation AND l.kind = 'apply'
+                          AND l.finished_at IS NOT NULL AND l.status IS DISTINCT FROM 'succeeded'
+                        ORDER BY l.created_at DESC LIMIT 1)
+                    WHEN t.last_applied IS NULL THEN (
+                        SELECT CASE WHEN l.status = 'failed' THEN l.cause END FROM runs l
+                        WHERE {result of l} AND l.task_name = t.name AND l.kind = 'apply'
+                          AND l.incarnation = t.incarnation
+                        ORDER BY l.incarnation DESC, l.created_at DESC, l.id DESC LIMIT 1)
+                    END AS ended_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,

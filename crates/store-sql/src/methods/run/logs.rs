@@ -3,7 +3,10 @@
 use cts_core::RunId;
 use cts_store::cell::stored_stream;
 use cts_store::fields::Fields;
-use cts_store::{LINES_PRUNED_AT_ONCE, LeaseError, LogLine, LogPage, StoreError};
+use cts_store::{
+    EXCERPT_BYTES, LINES_PRUNED_AT_ONCE, LeaseError, LogExcerpt, LogExcerpts, LogLine, LogPage,
+    LogRange, StoreError,
+};
 use serde_json::{Value, json};
 
 use crate::leases::{Held, lost, of_lease};
@@ -127,6 +130,52 @@ pub async fn read(
         lines: lines.into_iter().map(|(_, line)| line).collect(),
         ended: !matches!(status.as_str(), "queued" | "running"),
     }))
+}
+
+/// Examines lines of a log, and returns those with the text.
+pub(crate) async fn excerpts(
+    c: &mut dyn Connection,
+    wanted: &LogRange,
+) -> Result<LogExcerpts, StoreError> {
+    let position_of = c.dialect().pick("instr", "strpos");
+    let order = if wanted.newest_first { "DESC" } else { "ASC" };
+    // As many characters as an excerpt has bytes.
+    let examined = sql(
+        "read a log",
+        format!(
+            "-- log_excerpts; index log_lines_pkey
+        SELECT run_id, position, stream, CAST(octet_length(line) AS BIGINT) AS bytes,
+               CASE WHEN {position_of}(line, $5) > 0 THEN substr(line, 1, {EXCERPT_BYTES}) END AS line
+        FROM log_lines WHERE run_id = $1 AND position > $2 AND position < $3
+        ORDER BY position {order} LIMIT $4"
+        ),
+    );
+    let examined = examined.bind(wanted.run).bind(wanted.after);
+    let examined = examined.bind(wanted.before).bind(wanted.limit);
+    let examined = examined.bind(&wanted.text).all(c, |row| {
+        let row = Fields::new(row, "read a log", "log_lines").keyed_by_id("run_id")?;
+        let (position, bytes): (u64, u64) = (row.number("position")?, row.number("bytes")?);
+        let Some(text) = row.text_if_any("line")? else {
+            return Ok((position, bytes, None));
+        };
+        let text = &text[..text.floor_char_boundary(EXCERPT_BYTES)];
+        let is_cut = (text.len() as u64) < bytes;
+        let line = LogExcerpt {
+            position,
+            stream: row.log_stream("stream")?.into(),
+            text: text.to_owned(),
+            bytes: if is_cut { bytes } else { 0 },
+            address: String::new(),
+        };
+        Ok((position, bytes, Some(line)))
+    });
+    let mut excerpts = LogExcerpts::default();
+    for (position, bytes, line) in examined.await? {
+        excerpts.reached = Some(position);
+        excerpts.bytes += bytes;
+        excerpts.lines.extend(line);
+    }
+    Ok(excerpts)
 }
 
 /// Finds the logs among these that have unread lines, or whose run has ended.

@@ -287,11 +287,12 @@ pub async fn runs(
         (None, Some(tasks)) => listing.bind(tasks.as_slice()),
         (task, _) => listing.bind(task.as_ref()),
     };
-    listing
-        .bind(filter.after)
-        .bind(filter.limit)
-        .all(c, decode::run_record)
-        .await
+    let listing = listing.bind(filter.after).bind(filter.limit);
+    let listing = match filter.cause {
+        Some(cause) => listing.bind(cause),
+        None => listing,
+    };
+    listing.all(c, decode::run_record).await
 }
 
 /// Names of tasks with runs, each found by a step in the index.
@@ -356,8 +357,17 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
         }
         Some(status) => ("NOT MATERIALIZED", equal(status), "id DESC"),
     };
+    // The runs of a cause are found before they are sorted, on Postgres by separate look-ups.
+    let of_cause = dialect.pick(
+        "runs JOIN cause_runs ON run_id = id AND cause_id = $4",
+        "(SELECT run_id FROM cause_runs WHERE cause_id = $4 OFFSET 0) l
+            CROSS JOIN LATERAL (SELECT * FROM runs WHERE id = l.run_id LIMIT 1) runs",
+    );
+    let from = filter.cause.map_or("runs", |_| of_cause);
+    let found = filter.cause.map_or(found, |_| "MATERIALIZED");
     let of_task = match (task, tasks) {
         (Some(_), _) => "task_name = $1".to_owned(),
+        (None, Some(_)) if filter.cause.is_some() => "task_name {in $1}".to_owned(),
         // The newest runs of each of a few tasks, found only by their ids. On Postgres a separate look-up for each
         // task, independent of outdated statistics.
         (None, Some(_)) => {
@@ -389,7 +399,7 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
                    summary, NULL AS findings, waiting_for, awaits, remote_run, created_at,
                due_at, started_at, finished_at, requested_by, holder, trace,
                    CASE WHEN leased_epoch = epoch THEN run_phase END AS run_phase, run_phase_since, cause
-            FROM runs
+            FROM {from}
             WHERE {of_task} AND {of_status}{awaits} AND {older}
         )
         SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,

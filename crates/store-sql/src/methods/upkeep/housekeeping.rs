@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::{LostLease, RunId};
 use cts_store::fields::Fields;
 use cts_store::{
-    DRAFTS_KEPT, LOST_LEASES_SHOWN, LastHousekeeping, SpaceWarnings, StoreError, decode,
+    DRAFTS_KEPT, LOST_LEASES_SHOWN, LastHousekeeping, SpaceWarnings, StoreError, TIMES_KEPT, decode,
 };
 
 use crate::{Connection, sql};
@@ -61,7 +61,7 @@ pub async fn note_lost(c: &mut dyn Connection, run: Option<RunId>) -> Result<(),
     Ok(())
 }
 
-/// Forgets drafts whose requests have no waiting caller, and leases that were lost more than `age` ago.
+/// Forgets drafts whose requests have no waiting caller, leases that were lost more than `age` ago, and old times.
 pub(crate) async fn forget(c: &mut dyn Connection, age: Duration) -> Result<(), StoreError> {
     for (text, age) in [
         (
@@ -78,8 +78,12 @@ pub(crate) async fn forget(c: &mut dyn Connection, age: Duration) -> Result<(), 
             "-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < {now} - $1",
             age,
         ),
+        (
+            "-- prune: times\nDELETE FROM change_times WHERE begins_at < {now} - $1",
+            TIMES_KEPT,
+        ),
     ] {
-        let forgotten = sql("forget drafts and lost leases", text);
+        let forgotten = sql("forget drafts, lost leases and times", text);
         forgotten.bind(age).execute(c).await?;
     }
     Ok(())

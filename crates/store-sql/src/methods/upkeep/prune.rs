@@ -2,7 +2,7 @@
 
 use cts_core::{EVENTS_KEPT, RunId};
 use cts_store::fields::Fields;
-use cts_store::{PLANS_KEPT, Retention, StoreError};
+use cts_store::{CAUSE_AGE, CAUSES_KEPT, PLANS_KEPT, Retention, StoreError};
 use uuid::Uuid;
 
 use crate::destruction::INPUTS_LOCK;
@@ -174,14 +174,38 @@ pub(crate) async fn outdated(
         .await
 }
 
-/// Forgets these runs with their events, and the rest of their logs.
+/// Forgets these runs with their events, the causes that led to them, and the rest of their logs.
 pub(crate) async fn runs(c: &mut dyn Connection, runs: &[RunId]) -> Result<u64, StoreError> {
+    let caused = sql(
+        OPERATION,
+        "-- prune: causes of runs; index cause_runs_pkey\nDELETE FROM cause_runs WHERE run_id {in $1}",
+    );
+    caused.bind(runs).execute(c).await?;
     let forgotten = sql(
         OPERATION,
         "-- prune: runs
         DELETE FROM runs WHERE id {in $1} AND status IN ('succeeded', 'failed', 'cancelled')",
     );
     forgotten.bind(runs).execute(c).await
+}
+
+/// Forgets the oldest causes beyond their age and number: few, because each may have led to a run of every task. Returns
+/// whether more may be left to forget.
+pub(crate) async fn causes(c: &mut dyn Connection) -> Result<bool, StoreError> {
+    let mut forgotten = 0;
+    for (table, id) in [("cause_runs", "cause_id"), ("causes", "id")] {
+        let text = format!(
+            "-- prune: {table}; indexes causes_pkey, cause_runs_cause
+            DELETE FROM {table} WHERE {id} IN (
+                SELECT id FROM causes
+                WHERE begun_at < {{now}} - $1
+                   OR id <= (SELECT id FROM causes ORDER BY id DESC LIMIT 1 OFFSET $2)
+                ORDER BY id LIMIT 20)"
+        );
+        let statement = sql(OPERATION, text).bind(CAUSE_AGE).bind(CAUSES_KEPT);
+        forgotten = statement.execute(c).await?;
+    }
+    Ok(forgotten > 0)
 }
 
 /// The next inputs, in the order of their hashes, and whether each is unused.

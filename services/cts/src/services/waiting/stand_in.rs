@@ -10,8 +10,8 @@ use cts_proto::cluster::v1::cluster_service_server::{ClusterService, ClusterServ
 use cts_proto::cluster::v1::{
     GetBrakeRequest, GetBrakeResponse, GetClusterRequest, GetClusterResponse,
     GetConfigurationRequest, GetConfigurationResponse, GetLimitedOverviewRequest,
-    GetLimitedOverviewResponse, GetOverviewRequest, GetOverviewResponse, ObservedData, Problem,
-    ReleaseBrakeRequest, ReleaseBrakeResponse,
+    GetLimitedOverviewResponse, GetOverviewRequest, GetOverviewResponse, GetTimesRequest,
+    GetTimesResponse, ObservedData, Problem, ReleaseBrakeRequest, ReleaseBrakeResponse,
 };
 use cts_proto::run::v1::GetQueueResponse;
 use cts_rpc::{Endpoints, Peers, memory_transport};
@@ -124,6 +124,13 @@ impl ClusterService for Unready {
         &self,
         _request: Request<GetConfigurationRequest>,
     ) -> Result<Response<GetConfigurationResponse>, Status> {
+        Err(Status::unavailable(self.reason.borrow().clone()))
+    }
+
+    async fn get_times(
+        &self,
+        _request: Request<GetTimesRequest>,
+    ) -> Result<Response<GetTimesResponse>, Status> {
         Err(Status::unavailable(self.reason.borrow().clone()))
     }
 

@@ -8,14 +8,18 @@ use cts_proto::cluster::v1::{
     TaskDifferenceKind, WorkerDifference,
 };
 use cts_proto::json::Word;
-use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
+use cts_proto::log::v1::{
+    LogAttempt, LogExcerpt, LogLine, LogSearchState, LogStream, ReadLogResponse,
+    ReadLogWindowResponse, SearchLogResponse,
+};
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{
-    Approval, ApprovalState, AttemptEnding, AttemptRecord, Diagnostic, DiagnosticSeverity,
-    FollowRunsResponse, GetQueueResponse, KnownState, ListRunsResponse, PhaseTimes, PlanCounts,
-    Planned, RemoteConfiguration, RemoteRun, RemoteWorkspace, ResourceAction, ResourceChange,
-    ResourceCounts, Run, RunDetails, RunKind, RunOutput, RunPhase, RunStatus, StateAt,
-    StateConflict, StateKeep, TerraformState, WaitingRuns,
+    Approval, ApprovalState, AttemptEnding, AttemptRecord, Cause, CauseState, CauseTasks,
+    Diagnostic, DiagnosticSeverity, FollowRunsResponse, GetQueueResponse, KnownState,
+    ListCausesResponse, ListRunsResponse, PhaseTimes, PlanCounts, Planned, RemoteConfiguration,
+    RemoteRun, RemoteWorkspace, ResourceAction, ResourceChange, ResourceCounts, Run, RunDetails,
+    RunKind, RunOutput, RunPhase, RunStatus, StateAt, StateConflict, StateKeep, TerraformState,
+    WaitingRuns,
 };
 use cts_proto::task::v1::{
     CurrentStateName, Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss,
@@ -27,6 +31,9 @@ use super::overviews::current_state;
 
 /// Id of a run, as schemas require it.
 pub(super) const RUN: &str = "0197a000-0000-7000-8000-000000000001";
+
+/// Id of a cause.
+const CAUSE: &str = "0197a000-0000-7000-8000-000000000002";
 
 /// Address of a remote run.
 const REMOTE_URL: &str = "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1";
@@ -171,6 +178,7 @@ fn details() -> RunDetails {
             plan: Some(time(-1, 0)),
             apply: Some(time(4, 5_000_000)),
             queue: Some(time(i64::MAX, 0)),
+            wait: Some(time(2, 0)),
         }),
         changes: every::<ResourceAction>().chain([77]).map(change).collect(),
         more_changes: 5,
@@ -268,6 +276,25 @@ pub(super) fn run() -> Run {
         phase_since: Some(at(1, 0)),
         triggered_at: Some(at(0, 0)),
         blocked_since: Some(at(0, 0)),
+        cause_ids: vec![CAUSE.into()],
+    }
+}
+
+pub(super) fn causes() -> ListCausesResponse {
+    let tasks = every::<CauseState>().map(|state| CauseTasks {
+        state,
+        count: 12,
+        names: vec!["dns".into()],
+    });
+    let cause = Cause {
+        id: CAUSE.into(),
+        at: Some(at(0, 0)),
+        lines: vec!["web −40".into(), "api −12".into()],
+        tasks: tasks.chain([CauseTasks::default()]).collect(),
+    };
+    ListCausesResponse {
+        causes: vec![cause],
+        next_page_token: CAUSE.into(),
     }
 }
 
@@ -417,6 +444,7 @@ pub(super) fn task_state() -> TaskState {
             remote_url: REMOTE_URL.into(),
             requested_by: "token \"ci\"".into(),
             cause: vec!["web: +web-3".into()],
+            cause_ids: vec![CAUSE.into()],
         }],
         hold: Some(hold()),
         check_error: "error tf-init for 'web': no such module".into(),
@@ -447,5 +475,36 @@ pub(super) fn log() -> ReadLogResponse {
             line(LogStream::Stderr.into(), "é \"x\""),
             line(0, ""),
         ],
+    }
+}
+
+fn excerpts() -> Vec<LogExcerpt> {
+    let cut = LogExcerpt {
+        position: 7,
+        stream: LogStream::Stderr.into(),
+        text: "<cut".into(),
+        bytes: 70_000,
+        address: "/v1/runs/RUN/log?line=7".into(),
+    };
+    vec![cut, LogExcerpt::default()]
+}
+
+pub(super) fn log_window() -> ReadLogWindowResponse {
+    ReadLogWindowResponse {
+        lines: excerpts(),
+        last_position: 9,
+        attempts: vec![LogAttempt {
+            number: 2,
+            first_position: 4,
+            lines: 6,
+        }],
+    }
+}
+
+pub(super) fn log_search() -> SearchLogResponse {
+    SearchLogResponse {
+        lines: excerpts(),
+        searched_from: 7,
+        state: LogSearchState::Replaced.into(),
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cts_proto::cluster::v1::{
-    Brake, BrakeLoss, BrakeRun, GetOverviewResponse, ObservedData, OverviewMember, OverviewWatcher,
-    OverviewWorker, Problem, WorkerCondition,
+    Brake, BrakeLoss, BrakeRun, GetOverviewResponse, GetTimesResponse, ObservedData,
+    OverviewMember, OverviewWatcher, OverviewWorker, Percentiles, Problem, TimesOfChanges,
+    WorkerCondition,
 };
 use cts_proto::run::v1::{GetQueueResponse, RunPhase};
 use cts_proto::task::v1::{
@@ -77,6 +78,34 @@ pub(super) fn brake() -> Brake {
             },
             BrakeRun::default(),
         ],
+    }
+}
+
+pub(super) fn times() -> GetTimesResponse {
+    let percentiles = Percentiles {
+        count: 7,
+        p50: Some(time(1, 0)),
+        p95: Some(time(2, 0)),
+        p99: Some(time(3, 500_000_000)),
+    };
+    let of = |phases: &[&str]| TimesOfChanges {
+        at: Some(at(0, 0)),
+        phases: phases
+            .iter()
+            .map(|phase| ((*phase).to_owned(), percentiles))
+            .collect(),
+    };
+    GetTimesResponse {
+        interval: Some(time(3600, 0)),
+        total: Some(of(&[
+            "applied",
+            "buffered",
+            "queued",
+            "terraform",
+            "blocked",
+            "waiting",
+        ])),
+        intervals: vec![of(&["applied"])],
     }
 }
 

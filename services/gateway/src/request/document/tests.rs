@@ -58,6 +58,9 @@ fn number(route: &Route) -> Option<u8> {
         Route::ApproveSet => 36,
         Route::ReopenApprovals => 37,
         Route::RunInput(_) => 38,
+        Route::Causes => 39,
+        Route::Follow => 40,
+        Route::Times => 41,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -77,7 +80,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..39).collect());
+    assert_eq!(routes, (0..42).collect());
 }
 
 #[test]

@@ -6,12 +6,14 @@ use cts_proto::cluster::v1::{Brake, GetOverviewResponse};
 use cts_proto::run::v1::{Approval, FollowRunsResponse};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
 use tonic::Status;
 
 use super::{ADMIN, APPROVE, LIMITED, OPERATE, READ, ask, ask_with, scene, stage};
 use crate::cluster::MemoryCluster;
+use crate::follow::begin;
 use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
-use crate::stage::{Scene, read_until};
+use crate::stage::{SOON, Scene, read_until};
 
 #[tokio::test]
 async fn a_limited_token_learns_nothing_of_other_tasks() {
@@ -137,6 +139,9 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
     for (method, end) in [
         ("GET", ""),
         ("GET", "/log"),
+        ("GET", "/log?tail=1"),
+        ("GET", "/log?line=1"),
+        ("GET", "/log?search=x"),
         ("GET", "/plan"),
         ("GET", "/input"),
         ("POST", "/cancel"),
@@ -164,6 +169,15 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
     let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
     assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
     assert_eq!(visible(), [Vec::<String>::new()]);
+    for token in [LIMITED, READ] {
+        assert_eq!(
+            ask(&stage, "GET", "/v1/causes", Some(token)).await.status,
+            200
+        );
+    }
+    let asked = runs.causes.lock().unwrap();
+    assert_eq!(asked[0].visible_tasks, ["dns", "fw-*"]);
+    assert_eq!(asked[1].visible_tasks, [""; 0]);
 }
 
 #[tokio::test]
@@ -203,6 +217,67 @@ async fn effects_of_other_tasks_do_not_exist_for_a_limited_token() {
     let path = format!("/v1/approvals/{OTHER_RUN}/approve");
     let (status, approved) = ask("POST", &path, APPROVE, r#"{"effect": "77c2"}"#).await;
     assert_eq!(status, 200, "{approved}");
+}
+
+#[tokio::test]
+async fn a_limited_token_follows_versions_of_what_it_may_see() {
+    const MISSING: &str = "0197a000-0000-7000-8000-000000000009";
+    let scene = Scene {
+        runs: MemoryRuns {
+            others: true,
+            ..MemoryRuns::default()
+        },
+        ..scene()
+    };
+    let follow = scene.follow.clone();
+    let stage = stage(scene).await;
+    let refusal = async |key: &str, name: &str| {
+        let path = format!("/v1/follow?keys=tasks,{key}");
+        let answer = ask(&stage, "GET", &path, Some(LIMITED)).await;
+        (answer.status, answer.body.replace(name, "NAME"))
+    };
+    for name in ["edge-lb", "missing"] {
+        assert_eq!(refusal(&format!("task:{name}"), name).await.0, 403);
+    }
+    let hidden = refusal(&format!("run:{OTHER_RUN}"), OTHER_RUN).await;
+    assert_eq!(hidden.0, 404, "{hidden:?}");
+    assert_eq!(
+        hidden,
+        refusal(&format!("run:{MISSING}"), MISSING).await,
+        "a hidden run is like none"
+    );
+    assert!(follow.followers.lock().unwrap().is_empty());
+    let bearer = format!("Authorization: Bearer {LIMITED}\r\n");
+    let keys = format!("tasks,grid:0,task:dns,task:fw-none,run:{RUN},approvals,workers,causes");
+    let (_socket, text) = begin(&stage, &keys, &bearer).await;
+    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+    assert_eq!(follow.last().0.visible_tasks, ["dns", "fw-*"]);
+}
+
+#[tokio::test]
+async fn a_credential_has_eight_streams_of_versions() {
+    let stage = stage(scene()).await;
+    let mut held = Vec::new();
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    for _ in 0..8 {
+        let (socket, text) = begin(&stage, "tasks", &bearer(READ)).await;
+        assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+        held.push(socket);
+    }
+    let ninth = ask(&stage, "GET", "/v1/follow?keys=tasks", Some(READ)).await;
+    assert_eq!(ninth.status, 429, "{ninth:?}");
+    let (_socket, text) = begin(&stage, "tasks", &bearer(ADMIN)).await;
+    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+    held.pop();
+    let free = async {
+        loop {
+            let (socket, text) = begin(&stage, "tasks", &bearer(READ)).await;
+            if text.starts_with("HTTP/1.1 200 ") {
+                return socket;
+            }
+        }
+    };
+    timeout(SOON, free).await.unwrap();
 }
 
 #[tokio::test]

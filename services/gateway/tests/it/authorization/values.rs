@@ -27,12 +27,9 @@ async fn values_of_plans_are_for_people_who_operate_or_approve() {
             let run = ask(&stage, "GET", &format!("/v1/runs/{RUN}"), Some(token)).await;
             assert_eq!(run.body.contains("1 to add"), !hides, "{run:?}");
             assert_eq!(run.body.contains("security.plan_values"), hides, "{run:?}");
-            let queries = if hides {
-                &["", "?follow=true"][..]
-            } else {
-                &[""]
-            };
-            for query in queries {
+            let parts = ["", "?tail=1", "?line=1", "?search=x"];
+            let followed = hides.then_some("?follow=true");
+            for query in parts.into_iter().chain(followed) {
                 let path = format!("/v1/runs/{RUN}/log{query}");
                 let log = ask(&stage, "GET", &path, Some(token)).await;
                 assert_eq!(log.status, if hides { 403 } else { 200 }, "{token} {log:?}");

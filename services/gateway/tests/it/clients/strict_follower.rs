@@ -32,7 +32,7 @@ const INTERCEPTED: [(&str, &str, u16); 17] = [
 ];
 
 /// Requests that a follower answers like every other replica.
-const NOT_INTERCEPTED: [(&str, &str, u16); 21] = [
+const NOT_INTERCEPTED: [(&str, &str, u16); 22] = [
     ("GET", "/v1/health", 200),
     ("HEAD", "/v1/health", 405),
     ("GET", "/v1/status/cluster", 200),
@@ -41,6 +41,7 @@ const NOT_INTERCEPTED: [(&str, &str, u16); 21] = [
     ("GET", "/v1/queue", 200),
     ("GET", "/v1/overview", 200),
     ("GET", "/v1/overview/tasks", 200),
+    ("GET", "/v1/times", 200),
     ("GET", "/v1/brake", 200),
     ("POST", "/v1/brake", 200),
     ("GET", "/v1/runs", 200),

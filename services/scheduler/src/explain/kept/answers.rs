@@ -11,7 +11,7 @@ use cts_proto::task::v1::{CurrentStateName, TaskOrder};
 use cts_rpc::convert;
 use cts_store::QueueDepth;
 
-use super::{Kept, KeptStates, NotedFacts, rank};
+use super::{Kept, KeptStates, Marks, NotedFacts, rank};
 use crate::explain::approval::awaits_consent;
 use crate::explain::view_counts::ViewCounts;
 
@@ -157,6 +157,13 @@ impl KeptStates {
     pub(in crate::explain) fn grid(&self, tasks: &TaskPatterns) -> String {
         let states = self.among(tasks).map(|(_, kept)| kept.state.name());
         states.map(character).collect()
+    }
+
+    /// The marks of these tasks, unless this number is that of the newest change.
+    pub(in crate::explain) fn marks(&self, tasks: &TaskPatterns, known: u64) -> Option<Marks> {
+        let marks = self.among(tasks);
+        let marks = marks.map(|(name, kept)| (name.clone(), kept.mark));
+        (self.marked != known).then(|| (self.marked, marks.collect()))
     }
 
     /// The visible tasks among these, by name.

@@ -85,6 +85,7 @@ impl Truth {
             losses: Vec::new(),
             counts: InstanceCounts::default(),
             brake: None,
+            causes: Vec::new(),
         });
         let views = (0..self.dice.below(3)).map(|_| self.view()).collect();
         let buffered_until = self.dice.one_in(3).then(|| self.dice.near(self.now));
@@ -212,6 +213,43 @@ fn states(kept: &KeptStates) -> BTreeMap<TaskName, proto::CurrentState> {
 
 fn patterns(text: &str) -> TaskPatterns {
     TaskPatterns::new(vec![text.to_owned()]).unwrap()
+}
+
+/// The number of the newest change, and each task with everything that it is shown by.
+type Shown = (u64, BTreeMap<TaskName, (TaskMark, [String; 2])>);
+
+fn shown(kept: &KeptStates) -> Shown {
+    // 0 is no number of a change.
+    let marks = kept.marks(&TaskPatterns::default(), 0);
+    let (newest, marks) = marks.unwrap_or_default();
+    let shown = marks.into_iter().map(|(name, mark)| {
+        assert_eq!(kept.mark(&name), Some(mark));
+        assert!(mark.state.max(mark.facts) <= newest, "{mark:?}");
+        let task = kept.tasks[&name].as_ref().unwrap();
+        let texts = [
+            format!("{:?}", task.state),
+            format!("{:?} {:?}", task.facts, task.run),
+        ];
+        (name, (mark, texts))
+    });
+    let shown = shown.collect();
+    assert!(newest == 0 || kept.marks(&TaskPatterns::default(), newest).is_none());
+    (newest, shown)
+}
+
+/// The mark of a task changes whenever its state, its facts or its run do, and a task that goes counts, too.
+fn assert_marked((count, before): &Shown, (newest, after): &Shown, place: &str) {
+    if before.keys().ne(after.keys()) {
+        assert!(newest > count, "{place}");
+    }
+    for (name, (mark, [state, facts])) in after {
+        let known = before.get(name);
+        let number = |is_same: bool, number: u64| is_same || number > *count;
+        let is_same = known.is_some_and(|(_, [known, _])| known == state);
+        assert!(number(is_same, mark.state), "{place}: {mark:?}");
+        let is_same = known.is_none_or(|(_, [_, known])| known == facts);
+        assert!(number(is_same, mark.facts), "{place}: {mark:?}");
+    }
 }
 
 /// The part of some tasks, their page and their grid are of the same tasks.
@@ -368,12 +406,14 @@ fn kept_states_are_those_that_would_be_made_anew() {
                 .collect();
             let are_gone = !followed.are(truth.tasks.len(), &changed);
             let now = truth.now;
+            let before = shown(&followed);
             followed.take(truth.reading(changed, are_gone), now);
             let mut anew = kept(2);
             let all = truth.tasks.keys().cloned().collect();
             anew.take(truth.reading(all, true), now);
             let place = format!("seed {seed}, step {step}");
             assert_eq!(states(&followed), states(&anew), "{place}");
+            assert_marked(&before, &shown(&followed), &place);
             let summary = followed.summary(3);
             assert_eq!(summary, anew.summary(3), "{place}");
             let part = followed.part(&all_tasks, 3);

@@ -52,6 +52,9 @@ impl RunEndpoint {
                 .and_then(|state| convert::terraform_state_from_wire(state).ok()),
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
+        if completed.status == RunStatus::Succeeded {
+            self.metrics.applied.lock().push(completion.run);
+        }
         let record = self.spans.of_run(completion.run).await;
         let trace = record.as_ref().and_then(|record| record.trace.as_ref());
         // A pass ends when its followers see the last run, so the lines of its runs are logged before.

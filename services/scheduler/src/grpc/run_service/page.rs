@@ -9,6 +9,7 @@ use cts_proto::run::v1 as proto;
 use cts_store::{RunFilter, RunRecord, Store, StoreError};
 use tonic::Status;
 
+use super::causes::cause_id;
 use crate::wire::{run_to_wire, visible_tasks};
 
 /// Runs of a page, if the caller names no number.
@@ -64,6 +65,7 @@ impl Page {
                 tasks: None,
                 status: status(request.status()),
                 awaits: request.awaits_consent,
+                cause: cause_id(&request.cause_id)?,
                 after,
                 limit: size + 1,
             },

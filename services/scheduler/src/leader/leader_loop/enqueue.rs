@@ -20,7 +20,7 @@ use crate::leader::settings::InForce;
 use crate::mode::Mode;
 use crate::planner::{
     Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun, UnreadReason,
-    UnreadView,
+    UnreadView, add_later,
 };
 
 /// Most runs in one transaction, so that waiters for its locks do not wait long.
@@ -151,6 +151,8 @@ impl LeaderLoop {
                 }
                 (before, later) => before.or(later),
             };
+            let later = std::mem::replace(&mut task.causes, before.causes);
+            add_later(&mut task.causes, &later);
         }
         self.unfrozen.insert(key, task);
     }
@@ -220,6 +222,7 @@ impl LeaderLoop {
                 check_key,
                 trace: None,
                 cause: None,
+                causes: task.causes.clone(),
                 fails: None,
             },
             EnqueueReason::Change { first, tick } => EnqueueRequest {
@@ -237,6 +240,7 @@ impl LeaderLoop {
                 check_key: None,
                 trace: self.trace(task.cause.as_ref()),
                 cause: Some(self.run_cause(task, (first, tick))),
+                causes: task.causes.clone(),
                 fails: None,
             },
         }
@@ -389,6 +393,7 @@ mod tests {
             check_key: None,
             trace: None,
             cause: None,
+            causes: Vec::new(),
             fails: None,
         }
     }

@@ -36,6 +36,7 @@ impl LeaderLoop {
         self.measure(enqueued, request);
         match (enqueued.decision, enqueued.queued) {
             (Some(EnqueueDecision::Block), _) => {
+                self.planner.give_back(task, request.causes.clone());
                 self.note_hold(task, &losses.unwrap_or_default(), enqueued.by_brake);
             }
             (
@@ -63,6 +64,7 @@ impl LeaderLoop {
             }
             (Some(EnqueueDecision::Keep), Some(run)) => self.decide(task, Decision::Merged(run)),
             (Some(EnqueueDecision::Withhold), _) => {
+                self.planner.give_back(task, request.causes.clone());
                 tracing::info!(target: "ctrl", task_name = %task, "the run of this task input was cancelled, it waits for newer data or a request");
                 self.context.first_pass.ended(task, true);
                 self.decide(task, Decision::Withheld);

@@ -28,11 +28,11 @@ use crate::setup::{Setup, WORKER, instance, task};
 const LONG: Duration = Duration::from_secs(30);
 
 /// Effects of plans.
-const RED: &str = "aa01";
+pub(crate) const RED: &str = "aa01";
 const BLUE: &str = "bb02";
 
 /// A task whose plans need consent by this rule.
-fn ruled(name: &str, rule: ApprovalRule) -> TaskSpec {
+pub(crate) fn ruled(name: &str, rule: ApprovalRule) -> TaskSpec {
     let mut task = task(name);
     task.file_settings.approval = Some(rule);
     task
@@ -78,7 +78,7 @@ fn plan(effect: &str, action: PlannedAction) -> PlanData {
     }
 }
 
-fn destroys(effect: &str) -> PlanData {
+pub(crate) fn destroys(effect: &str) -> PlanData {
     plan(effect, PlannedAction::Delete)
 }
 
@@ -98,7 +98,7 @@ async fn asked(
 }
 
 /// The decision about a plan.
-async fn asks(setup: &Setup, lease: &run::Lease, plan: &PlanData) -> PermitDecision {
+pub(crate) async fn asks(setup: &Setup, lease: &run::Lease, plan: &PlanData) -> PermitDecision {
     let answer = asked(setup, lease, plan).await.unwrap();
     let is_permitted = answer.decision() == PermitDecision::Permitted;
     assert_eq!(answer.reason.is_empty(), is_permitted, "{answer:?}");
@@ -115,13 +115,13 @@ async fn begins_to_wait(setup: &Setup, plan: &PlanData) -> run::Lease {
     lease
 }
 
-async fn list(setup: &Setup) -> run::ListApprovalsResponse {
+pub(crate) async fn list(setup: &Setup) -> run::ListApprovalsResponse {
     let request = run::ListApprovalsRequest::default();
     let answer = setup.approvals.clone().list_approvals(request).await;
     answer.unwrap().into_inner()
 }
 
-async fn decide(
+pub(crate) async fn decide(
     setup: &Setup,
     lease: &run::Lease,
     effect: &str,

@@ -136,6 +136,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         check_key: None,
         trace: None,
         cause: None,
+        causes: Vec::new(),
         fails: None,
     };
     store.enqueue(leader, vec![request]).await.unwrap();

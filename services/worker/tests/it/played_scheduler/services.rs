@@ -94,6 +94,7 @@ impl RunService for PlayedScheduler {
         cancel_run: run::CancelRunRequest => run::CancelRunResponse;
         get_run: run::GetRunRequest => run::GetRunResponse;
         list_runs: run::ListRunsRequest => run::ListRunsResponse;
+        list_causes: run::ListCausesRequest => run::ListCausesResponse;
         follow_runs: run::FollowRunsRequest => Self::FollowRunsStream;
         get_queue: run::GetQueueRequest => run::GetQueueResponse;
     }
@@ -273,9 +274,12 @@ impl ApprovalService for PlayedScheduler {
 #[tonic::async_trait]
 impl LogService for PlayedScheduler {
     type ReadLogStream = tokio_stream::Empty<Result<log::ReadLogResponse, Status>>;
+    type SearchLogStream = tokio_stream::Empty<Result<log::SearchLogResponse, Status>>;
 
     refused_calls! {
         read_log: log::ReadLogRequest => Self::ReadLogStream;
+        read_log_window: log::ReadLogWindowRequest => log::ReadLogWindowResponse;
+        search_log: log::SearchLogRequest => Self::SearchLogStream;
     }
 
     async fn append_log(

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
+use super::followers::Followers;
 use crate::access::Access;
 use crate::arguments::{Modules, OverviewArguments};
 use crate::cluster::{Cluster, ClusterSettings};
@@ -75,6 +76,10 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
         let beside = changes.measure(time).await?;
         let answers = callers.end().await?;
         let ratio = beside.percentile(99) / alone.percentile(99);
+        let followers = Followers::start(address).await?;
+        let followed = changes.measure(time).await?;
+        let [of_overview, of_tasks] = followers.end()?;
+        let followed_ratio = followed.percentile(99) / alone.percentile(99);
         say(&format!(
             "round {round} of {}: change to queued p99 {:.1} ms alone, {:.1} ms beside callers, whose answers took {:.1} ms",
             options.rounds,
@@ -82,12 +87,21 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
             beside.percentile(99),
             answers.percentile(99),
         ));
+        say(&format!(
+            "{:.1} ms beside followers, who got {of_overview:.0} and {of_tasks:.0} bytes a second",
+            followed.percentile(99),
+        ));
         rounds.push(vec![
             Metric::new("queued_alone_p50", alone.percentile(50), "ms"),
             Metric::new("queued_alone_p99", alone.percentile(99), "ms"),
             Metric::new("queued_beside_p50", beside.percentile(50), "ms"),
             Metric::new("queued_beside_p99", beside.percentile(99), "ms"),
             Metric::new("queued_p99_ratio", ratio, "x"),
+            Metric::new("queued_followed_p50", followed.percentile(50), "ms"),
+            Metric::new("queued_followed_p99", followed.percentile(99), "ms"),
+            Metric::new("queued_followed_p99_ratio", followed_ratio, "x"),
+            Metric::new("follower_of_overview", of_overview, "B/s"),
+            Metric::new("follower_of_tasks", of_tasks, "B/s"),
             Metric::new("answer_p50", answers.percentile(50), "ms"),
             Metric::new("answer_p99", answers.percentile(99), "ms"),
         ]);

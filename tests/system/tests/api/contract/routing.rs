@@ -38,11 +38,13 @@ fn nowhere() -> Vec<Row> {
         "/v1/%74asks",
         "/v1/queue/",
         "/v1/brake/",
+        "/v1/times/",
         "/v1/runs/",
         "/v1/runs//log",
         "/v1/runs/a/logs",
         "/v1/runs//cancel",
         "/v1/events/",
+        "/v1/follow/",
         "/v1/openapi",
     ];
     let row = |path: &str, method: &&str| {
@@ -97,10 +99,13 @@ fn wrong_methods() -> Vec<Row> {
     for path in [
         "/v1/health",
         "/v1/queue",
+        "/v1/causes",
+        "/v1/times",
         "/v1/runs",
         "/v1/runs/a",
         "/v1/runs/a/log",
         "/v1/events",
+        "/v1/follow",
     ] {
         for method in KNOWN.iter().filter(|method| **method != "GET") {
             rows.push(ask(method, path).gives(405, Body::Allow("GET")));
@@ -135,6 +140,10 @@ fn served_in_odd_ways() -> Vec<Row> {
     };
     vec![
         cluster,
+        ask("GET", "/v1/times").gives(200, Body::New(json!({"interval_seconds": 3600}))),
+        ask("GET", "/v1/times?since=1h").gives(200, Body::New(json!({"interval_seconds": 60}))),
+        ask("GET", "/v1/times?since=6h").gives(200, Body::New(json!({"interval_seconds": 600}))),
+        ask("GET", "/v1/times?since=193h").gives(400, new_error("from 1m to 192h")),
         ask("GET", "/v1/brake").gives(200, Body::New(json!({"configured": false, "set": false}))),
         ask("POST", "/v1/brake").gives(200, Body::New(json!({"released": null}))),
         ask("GET", "/v1/status/").gives(200, overall()),

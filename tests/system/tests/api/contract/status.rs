@@ -115,6 +115,7 @@ async fn events(scene: &Scene) {
         members.sort_unstable();
         let expected = [
             "cause",
+            "cause_ids",
             "config",
             "end_time",
             "error",

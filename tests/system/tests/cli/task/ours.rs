@@ -259,6 +259,28 @@ async fn one_task_for_a_program() {
 }
 
 #[tokio::test]
+async fn times_of_changes() {
+    let times = || {
+        let percentiles = json!({"count": 7, "p50_ms": 2000, "p95_ms": 20_000, "p99_ms": 200_000});
+        let at = "2026-02-03T10:15:30Z";
+        let interval = json!({"at": at, "phases": {"applied": percentiles}});
+        json!({"interval_seconds": 60, "total": interval, "intervals": [interval]})
+    };
+    let shown = async |options: &[&str], request: &str| {
+        let server = Conversation::with([ok(times())]).await;
+        let call = Call::cts(&[&["status", "-times"], options].concat());
+        let said = server.run(call, &[request]).await;
+        assert_eq!(said.code, Some(0), "{said}");
+        said.stdout
+    };
+    let table = shown(&["-since", "1h"], "GET /v1/times?since=1h").await;
+    assert!(table.contains("7: 2.0 s / 20.0 s / 3 min 20 s"), "{table}");
+    let document = shown(&["-o", "json"], "GET /v1/times?since=24h").await;
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document, times());
+}
+
+#[tokio::test]
 async fn events_of_a_task() {
     let mut events = events();
     events[0]["cause"] = json!(["tries again after a failed run", "web: +web-3"]);

@@ -64,6 +64,81 @@ async fn logs_are_printed_as_terraform_wrote_them() {
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "one\ntwo\n"));
 }
 
+/// An answer of a window with the line at this position, or without lines.
+fn window(position: Option<u64>) -> ScriptedAnswer {
+    let line = |position| json!({"position": position, "stream": "stdout", "text": "x"});
+    let lines: Vec<Value> = position.into_iter().map(line).collect();
+    ok(json!({"lines": lines, "last_position": 9, "attempts": []}))
+}
+
+fn log_lines(position: u64, texts: &[&str]) -> ScriptedAnswer {
+    let line = |text: &&str| json!({"stream": "stdout", "text": text});
+    let lines: Vec<Value> = texts.iter().map(line).collect();
+    let part = json!({"position": position, "lines": lines}).to_string() + "\n";
+    ScriptedAnswer::Text(200, "application/x-ndjson", part)
+}
+
+#[tokio::test]
+async fn the_last_lines_and_those_of_an_attempt_are_printed() {
+    let first = format!("GET /v1/runs/{WHOLE}/log?format=ndjson&after=0&limit=1");
+    let last = format!("GET /v1/runs/{WHOLE}/log?format=ndjson&tail=1");
+    let log = |follow: bool, after: u64| {
+        format!("GET /v1/runs/{WHOLE}/log?follow={follow}&format=ndjson&after={after}")
+    };
+    let answers = || [window(Some(1)), window(Some(9)), log_lines(9, &["8", "9"])];
+    let server = Conversation::with(answers()).await;
+    let call = Call::cts(&["runs", "logs", "-tail", "2", WHOLE]);
+    let said = server.run(call, &[&first, &last, &log(false, 7)]).await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "8\n9\n"));
+    let server = Conversation::with(answers()).await;
+    let call = Call::cts(&["runs", "logs", "-tail=20", "-f", WHOLE]);
+    let said = server.run(call, &[&first, &last, &log(true, 0)]).await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "8\n9\n"));
+
+    let (first, last) = (first + "&attempt=2", last + "&attempt=2");
+    let server = Conversation::with([
+        window(Some(4)),
+        window(Some(6)),
+        log_lines(7, &["4", "5", "6", "7"]),
+    ])
+    .await;
+    let call = Call::cts(&["runs", "logs", "-attempt=2", "-o", "json", WHOLE]);
+    let said = server.run(call, &[&first, &last, &log(false, 3)]).await;
+    let part: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(part["position"], 6);
+    assert_eq!(part["lines"].as_array().map(Vec::len), Some(3));
+    let server = Conversation::with([refused(409, "the lines of attempt 2 are not known")]).await;
+    let call = Call::cts(&["runs", "logs", "-attempt=2", WHOLE]);
+    let said = server.run(call, &[&first]).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    said.stderr_has(["the lines of attempt 2 are not known"]);
+}
+
+#[tokio::test]
+async fn found_lines_are_printed_with_their_numbers() {
+    let found = |end: Value| {
+        let line = json!({"position": 7, "stream": "stdout", "text": "a b"});
+        let part = json!({"lines": [line], "searched_from": 7, "state": "searching"});
+        let text = format!("{part}\n{end}\n");
+        ScriptedAnswer::Text(200, "application/x-ndjson", text)
+    };
+    let end = |state: &str| json!({"lines": [], "searched_from": 3, "state": state});
+    let request = format!("GET /v1/runs/{WHOLE}/log?format=ndjson&search=a+b&attempt=2");
+    let run = async |end: Value| {
+        let server = Conversation::with([found(end)]).await;
+        let call = Call::cts(&["runs", "logs", "-search=a b", "-attempt=2", WHOLE]);
+        server.run(call, &[&request]).await
+    };
+    let said = run(end("complete")).await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "7:a b\n"));
+    assert_eq!(said.stderr, "");
+    let said = run(end("timed_out")).await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "7:a b\n"));
+    said.stderr_has(["Searched from line 3 only: 60 seconds are over."]);
+    let said = run(end("searching")).await;
+    said.stderr_has(["Searched from line 3 only: the search broke off."]);
+}
+
 #[tokio::test]
 async fn a_plan_is_shown_and_a_missing_one_is_explained() {
     let path = format!("GET /v1/runs/{WHOLE}/plan");

@@ -21,6 +21,7 @@ async fn a_confirmed_run_is_applied_and_a_waiting_one_says_so() {
     stage.recorded(&["web-1"]).await;
     let events = cts.api.wait_for_events("edge", 1).await;
     assert_eq!(events[0]["success"], json!(true));
+    newest_run(&cts, |run| run["details"]["phases_ms"]["wait"].is_u64()).await;
     cts.stop().await;
 }
 

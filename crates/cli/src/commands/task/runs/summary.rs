@@ -22,6 +22,7 @@ pub(crate) fn summary(run: &Run) -> String {
     let optional = [
         ("Asked by", run.requested_by.clone()),
         ("Cause", run.cause.join("\n")),
+        ("Causes", run.cause_ids.join("\n")),
         ("Waits for", with_local_times(&run.waiting_for)),
         ("Worker", run.worker_id.clone()),
         (

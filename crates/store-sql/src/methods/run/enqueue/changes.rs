@@ -1,8 +1,12 @@
 //! Writes for many requests, in a few statements.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, PLANS_EVERY, RunId, TaskName};
+use cts_core::runs::Cause;
+use cts_core::{
+    CauseId, Digest, EventId, FrozenInput, InstanceCounts, PLANS_EVERY, RunId, TaskName,
+};
 use cts_store::enqueue::{
     EffectsAre, EnqueueError, EnqueuePlan, GuardChange, stored_cause, stored_trace,
 };
@@ -11,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::settings::stored;
 use crate::{
-    Connection, checks, effects, failed_starts, requests, shrink_limits, sql, tick_events,
+    Connection, causes, checks, effects, failed_starts, requests, shrink_limits, sql, tick_events,
 };
 
 /// The changes of one wave: each task occurs at most once.
@@ -48,6 +52,8 @@ pub(super) struct Changes<'a> {
     effects_back: Vec<(&'a str, Digest)>,
     /// Queued runs with effects that need consent, which get another input.
     other_inputs: Vec<RunId>,
+    causes: BTreeMap<CauseId, &'a Arc<Cause>>,
+    caused: Vec<Value>,
 }
 
 impl<'a> Changes<'a> {
@@ -87,6 +93,11 @@ impl<'a> Changes<'a> {
         let guarded = request.guarded.as_ref();
         self.guarded
             .extend(guarded.map(|guarded| (request.input.hash, &guarded.counts)));
+        if let Some(run) = plan.answer.queued {
+            let causes = request.causes.iter();
+            self.causes.extend(causes.map(|cause| (cause.id, cause)));
+            self.caused.extend(causes::links(run, plan.cause.as_ref()));
+        }
         let row = |id: Option<RunId>| {
             Ok::<_, StoreError>(json!({
                 "id": id.map(|id| id.to_string()),
@@ -137,6 +148,7 @@ impl<'a> Changes<'a> {
         }
         insert(c, self.new, &self.carried_out, now).await?;
         replace(c, self.replaced, now).await?;
+        causes::store(c, &self.causes, self.caused).await?;
         effects::end_use(c, &self.other_inputs).await?;
         for (tasks, text) in [
             (

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use cts_core::callers::{INPUTS_HIDDEN, PlanValues, VALUES_HIDDEN};
 use cts_listen::{ClientLimit, ClientLimiter};
-use cts_proto::log::v1::ReadLogRequest;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::log::v1::{ReadLogRequest, ReadLogWindowRequest, SearchLogRequest};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::GetInputRequest;
 use cts_proto::run::v1::plan_service_client::PlanServiceClient;
@@ -111,8 +111,23 @@ async fn callers_without_the_right_see_no_values_and_approve_nothing() {
     let mut logs = LogServiceClient::new(reads.clone());
     let refused = logs.read_log(request.clone()).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
+    let window = ReadLogWindowRequest {
+        run_id: id.clone(),
+        ..ReadLogWindowRequest::default()
+    };
+    let refused = logs.read_log_window(window.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let search = SearchLogRequest {
+        run_id: id.clone(),
+        text: "x".into(),
+        ..SearchLogRequest::default()
+    };
+    let refused = logs.search_log(search.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
     let mut logs = LogServiceClient::new(operates.clone());
     logs.read_log(request).await.unwrap();
+    logs.read_log_window(window).await.unwrap();
+    logs.search_log(search).await.unwrap();
     for (channel, is_hidden) in [(reads, true), (operates.clone(), false)] {
         let request = run::GetPlanRequest {
             run_id: id.clone(),
