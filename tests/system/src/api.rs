@@ -1,5 +1,6 @@
 //! Questions to the REST API.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -43,6 +44,19 @@ impl Api {
     pub async fn ask(&self, path: &str) -> Result<(u16, Value), reqwest::Error> {
         let answer = self.client.get(self.url(path)).send().await?;
         Ok((answer.status().as_u16(), answer.json().await?))
+    }
+
+    /// Names of the tasks whose runs wait for a decision now, and the fingerprint of their effects; without names and
+    /// with the answer in its place if no scheduler answers.
+    pub async fn waiting_tasks(&self) -> (BTreeSet<String>, String) {
+        let list = match self.ask("/v1/approvals").await {
+            Ok((200, list)) => list,
+            other => return (BTreeSet::new(), format!("{other:?}")),
+        };
+        let approvals = list["approvals"].as_array().unwrap().iter();
+        let waiting = approvals.filter(|it| it["state"] == "waiting");
+        let names = waiting.map(|it| it["task_name"].as_str().unwrap().to_owned());
+        (names.collect(), list["set"].as_str().unwrap().to_owned())
     }
 
     /// Sends a request with this body; returns status code and body, `null` where the answer has no JSON.

@@ -13,19 +13,10 @@ use serde_json::{Value, json};
 use self::pairs::PAIRS;
 use crate::api::scene::Scene;
 
-/// Names of the tasks that wait, and the fingerprint of their effects.
-async fn waiting(scene: &Scene) -> (BTreeSet<String>, String) {
-    let list = scene.instance.api.get("/v1/approvals").await;
-    let approvals = list["approvals"].as_array().unwrap().iter();
-    let waiting = approvals.filter(|it| it["state"] == "waiting");
-    let names = waiting.map(|it| it["task_name"].as_str().unwrap().to_owned());
-    (names.collect(), list["set"].as_str().unwrap().to_owned())
-}
-
 /// Waits until these tasks wait, and approves all their effects.
 async fn approve(scene: &Scene, tasks: &BTreeSet<String>) {
     let set = eventually(DEADLINE, async || {
-        let (names, set) = waiting(scene).await;
+        let (names, set) = scene.instance.api.waiting_tasks().await;
         met(names == *tasks, format!("{names:?}")).map(|()| set)
     })
     .await;
@@ -70,7 +61,7 @@ async fn the_rest_of_an_approved_effect_is_applied_and_anything_else_is_asked_ab
     wait_for_events(&scene, &named(Some(false)), 2).await;
     let asks = named(Some(true));
     eventually(DEADLINE, async || {
-        let (names, _set) = waiting(&scene).await;
+        let (names, _set) = scene.instance.api.waiting_tasks().await;
         met(names == asks, format!("{names:?}"))
     })
     .await;

@@ -21,23 +21,10 @@ enum Victim {
     Database,
 }
 
-/// Tasks whose runs wait for a decision now, with the fingerprint of their effects.
-async fn waiting(api: &Api) -> (BTreeSet<String>, String) {
-    let list = match api.ask("/v1/approvals").await {
-        Ok((200, list)) => list,
-        // The schedulers were killed a moment ago.
-        other => return (BTreeSet::new(), format!("{other:?}")),
-    };
-    let approvals = list["approvals"].as_array().unwrap().iter();
-    let waiting = approvals.filter(|it| it["state"] == "waiting");
-    let names = waiting.map(|it| it["task_name"].as_str().unwrap().to_owned());
-    (names.collect(), list["set"].as_str().unwrap().to_owned())
-}
-
 /// Waits until exactly these tasks wait; returns the fingerprint of their effects.
 pub(super) async fn wait_for(api: &Api, tasks: &BTreeSet<String>) -> String {
     eventually(DEADLINE, async || {
-        let (names, set) = waiting(api).await;
+        let (names, set) = api.waiting_tasks().await;
         met(names == *tasks, format!("{names:?} wait, {set}")).map(|()| set)
     })
     .await
