@@ -58,7 +58,7 @@ impl FollowService for FollowEndpoint {
             visible: visible_tasks(request.visible_tasks)?,
             told: vec![None; keys.len()],
             keys,
-            list: List::default(),
+            list: Arc::default(),
             groups: Vec::new(),
             moved: None,
             next: Instant::now(),
@@ -79,10 +79,10 @@ struct Follower {
     visible: TaskPatterns,
     /// The version of each key that the caller was told.
     told: Vec<Option<Told>>,
-    list: List,
+    list: Arc<List>,
     /// Hashes of the groups of the list that the caller was told.
     groups: Vec<u64>,
-    /// Begin of the look with which groups were told that had only moved.
+    /// When groups were told that had only moved.
     moved: Option<Instant>,
     next: Instant,
 }
@@ -90,7 +90,6 @@ struct Follower {
 #[derive(Clone, Copy)]
 struct Told {
     hash: u64,
-    /// Begin of the look at the answer.
     at: Instant,
     /// Number of changes of tasks at that time.
     marked: u64,
@@ -101,10 +100,12 @@ impl Follower {
     async fn next(mut self) -> Result<(proto::FollowResponse, Self), Status> {
         loop {
             sleep_until(self.next).await;
-            let at = Instant::now();
-            self.next = at + PERIOD;
+            let begun = Instant::now();
+            self.next = begun + PERIOD;
             let hashes = self.look().await?;
-            sleep((at.elapsed() * 4).clamp(SETTLES.0, SETTLES.1)).await;
+            sleep((begun.elapsed() * 4).clamp(SETTLES.0, SETTLES.1)).await;
+            // Looks take different times, so the pause between two versions is counted from when they are told.
+            let at = Instant::now();
             let mut versions = Vec::new();
             for (place, hash) in hashes.into_iter().enumerate() {
                 if let Some(groups) = self.due((place, hash), at) {
@@ -123,18 +124,19 @@ impl Follower {
 
     /// The hashes of the present answers.
     async fn look(&mut self) -> Result<Vec<u64>, Status> {
+        use FollowKey::{Causes, Grid, Tasks};
         let overview = self.answers.overview().await?;
+        let is_of_list = |key: &FollowKey| matches!(key, Tasks | Grid(_) | Causes);
+        // One list for all keys: groups are told with the number of its newest change.
+        if self.keys.iter().any(is_of_list) {
+            self.list = self.answers.list(&self.visible);
+        }
         let mut hashes = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
-            use FollowKey::{Causes, Grid, Tasks};
-            let (list, visible) = (&mut self.list, &self.visible);
-            hashes.push(if let Tasks | Grid(_) | Causes = key {
-                if let Some(newer) = self.answers.newer_list(list, visible) {
-                    *list = newer;
-                }
-                list.hash(key)
+            hashes.push(if is_of_list(key) {
+                self.list.hash(key)
             } else {
-                self.answers.hash((key, visible), &overview).await?
+                self.answers.hash((key, &self.visible), &overview).await?
             });
         }
         Ok(hashes)

@@ -1,6 +1,6 @@
 //! The answers that keys stand for, as hashes that all followers share.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub(crate) struct Answers {
     /// Random, so that no text of a client makes two hashes equal.
     hashing: RandomState,
     looks: Paced<Arc<GetOverviewResponse>, Status>,
+    /// Lists by the patterns of their tasks.
+    lists: Cache<Vec<String>, Arc<List>>,
     /// Hashes of answers, and until when they stay.
     kept: Cache<Basis, (u64, Instant)>,
     /// Held while an answer is made, so that followers have one reading of the store at a time.
@@ -63,7 +65,8 @@ impl Answers {
             incarnation,
             hashing: RandomState::new(),
             looks: Paced::new(PERIOD / 2),
-            kept: Cache::new(10_000),
+            lists: kept(100),
+            kept: kept(10_000),
             making: Mutex::default(),
         }
     }
@@ -78,10 +81,16 @@ impl Answers {
         self.looks.get(look).await
     }
 
-    /// The list of the visible tasks, unless no task has changed since this one was made.
-    pub(super) fn newer_list(&self, list: &List, visible: &TaskPatterns) -> Option<List> {
-        let (marked, tasks) = self.board.marks(visible, list.marked)?;
-        Some(List::new(marked, &tasks, &self.hashing))
+    /// The list of the visible tasks, which is made anew if any task has changed.
+    pub(super) fn list(&self, visible: &TaskPatterns) -> Arc<List> {
+        let patterns = visible.texts().to_vec();
+        let known = self.lists.get(&patterns).unwrap_or_default();
+        let Some((marked, tasks)) = self.board.marks(visible, known.marked) else {
+            return known;
+        };
+        let list = Arc::new(List::new(marked, &tasks, &self.hashing));
+        self.lists.insert(patterns, Arc::clone(&list));
+        list
     }
 
     /// The hash of an answer besides the list, which is made anew if it may have changed.
@@ -179,6 +188,14 @@ impl Answers {
         let messages = messages.into_iter().map(|message| message.encode_to_vec());
         self.hashing.hash_one(messages.collect::<Vec<_>>())
     }
+}
+
+/// An empty cache for a short time, so that answers without followers are forgotten.
+fn kept<K: Hash + Eq + Send + Sync + 'static, V: Clone + Send + Sync + 'static>(
+    most: u64,
+) -> Cache<K, V> {
+    let cache = Cache::builder().max_capacity(most).time_to_live(AGAIN);
+    cache.build()
 }
 
 /// The overview without what passes with time. What becomes of time, such as a lost worker, stays.

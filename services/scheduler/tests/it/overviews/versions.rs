@@ -228,12 +228,12 @@ async fn answers(setup: &Setup, keys: &[&str]) -> BTreeMap<String, String> {
             None if *key == "workers" => format!("{:?}", overview().await.workers),
             None if *key == "approvals" => format!("{:?}", list(setup).await),
             None if *key == "causes" => {
-                let request = run::ListRunsRequest::default();
-                let runs = setup.runs.clone().list_runs(request).await;
-                let runs = runs.unwrap().into_inner().runs.into_iter();
-                let runs = runs.filter(|run| run.kind() == run::RunKind::Apply);
-                let runs = runs.map(|run| (run.status(), run.state, run.task_name, run.id));
-                format!("{:?}", runs.collect::<Vec<_>>())
+                let request = run::ListCausesRequest {
+                    page_size: 100,
+                    ..run::ListCausesRequest::default()
+                };
+                let causes = setup.runs.clone().list_causes(request).await;
+                format!("{:?}", causes.unwrap().into_inner().causes)
             }
             Some(("task", name)) => {
                 let state = proto::GetTaskStateRequest {
