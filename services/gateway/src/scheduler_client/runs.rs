@@ -12,7 +12,6 @@ use cts_rpc::convert::status_to_wire;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
-use uuid::Uuid;
 
 use super::call::{CALL_LIMIT, CallError, ask, patterns, present};
 use super::on_behalf::OnBehalf;
@@ -55,14 +54,7 @@ impl RunClient {
         query: RunsQuery,
         tasks: Option<&TaskPatterns>,
     ) -> Result<proto::ListRunsResponse, CallError> {
-        if !query.cause.is_empty() {
-            // A scheduler of an earlier version would list the runs of all causes. This page is before all causes.
-            let nothing = proto::ListCausesRequest {
-                page_token: Uuid::nil().to_string(),
-                ..proto::ListCausesRequest::default()
-            };
-            self.causes(nothing, None).await?;
-        }
+        let is_of_cause = !query.cause.is_empty();
         let request = proto::ListRunsRequest {
             cause_id: query.cause,
             task_name: query.task,
@@ -76,13 +68,19 @@ impl RunClient {
             visible_tasks: patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.list_runs(request))).await;
-        match answer {
-            Ok(answer) => Ok(answer.into_inner()),
+        let page = match answer {
+            Ok(answer) => answer.into_inner(),
             Err(CallError::Call(status)) if status.code() == Code::InvalidArgument => {
-                Err(CallError::NoSuchPage)
+                return Err(CallError::NoSuchPage);
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
+        };
+        // A scheduler of an earlier version lists the runs of all causes, and names none.
+        let names_none = page.runs.iter().all(|run| run.cause_ids.is_empty());
+        if is_of_cause && names_none && !page.runs.is_empty() {
+            return Err(CallError::TooOld("causes"));
         }
+        Ok(page)
     }
 
     /// A page of causes with the states of `tasks`; `None` for all tasks.
@@ -247,7 +245,7 @@ impl RunClient {
         let run_id = id.to_owned();
         let request = log::ReadLogWindowRequest { run_id, ..window };
         let answer = ask(CALL_LIMIT, call!(self.logs.read_log_window(request))).await;
-        Ok(one(answer, id)?.into_inner())
+        Ok(part_of_log(answer, id)?.into_inner())
     }
 
     /// Searches the log of a run. A new search for the same client ends this search.
@@ -264,7 +262,7 @@ impl RunClient {
             async move { logs.search_log(request).await }
         };
         let answer = ask(CALL_LIMIT, call).await;
-        Ok(one(answer, id)?.into_inner())
+        Ok(part_of_log(answer, id)?.into_inner())
     }
 }
 
@@ -281,8 +279,17 @@ fn add(plan: &mut proto::PlanData, mut part: proto::PlanData) {
     plan.deferred.append(&mut part.deferred);
 }
 
-/// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`]; and calls for parts of
-/// logs that the scheduler does not have.
+/// As [`one`], for a part of a log that the scheduler may not know, or may be too old for.
+fn part_of_log<T>(answer: Result<T, CallError>, id: &str) -> Result<T, CallError> {
+    match one(answer, id) {
+        Err(CallError::Call(status)) if status.code() == Code::OutOfRange => {
+            Err(CallError::Refused(status.message().to_owned()))
+        }
+        other => other.map_err(|error| error.or_too_old("windows of logs and searches in logs")),
+    }
+}
+
+/// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`].
 fn one<T>(answer: Result<T, CallError>, id: &str) -> Result<T, CallError> {
     match answer {
         Err(CallError::Call(status))
@@ -290,9 +297,6 @@ fn one<T>(answer: Result<T, CallError>, id: &str) -> Result<T, CallError> {
         {
             Err(CallError::NoSuchRun(id.to_owned()))
         }
-        Err(CallError::Call(status)) if status.code() == Code::OutOfRange => {
-            Err(CallError::Refused(status.message().to_owned()))
-        }
-        other => other.map_err(|error| error.or_too_old("windows of logs and searches in logs")),
+        other => other,
     }
 }

@@ -182,22 +182,28 @@ async fn causes_and_their_runs_are_listed() {
         .collect();
     assert_eq!(asked, [(7, ""), (0, CAUSE)]);
     let path = format!("/v1/runs?cause={CAUSE}");
-    assert_eq!(stage.ask("GET", &path).await.status, 200);
+    let answer = parsed(&stage.ask("GET", &path).await);
+    assert_eq!(answer["runs"][0]["cause_ids"], json!([CAUSE]));
     assert_eq!(runs.lists.lock().unwrap()[0].cause_id, CAUSE);
 }
 
 #[tokio::test]
 async fn a_scheduler_of_an_earlier_version_has_no_causes() {
-    let runs = MemoryRuns {
+    let unknown = MemoryRuns {
         failure: Some(Status::unimplemented("")),
         ..MemoryRuns::default()
     };
-    let stage = Stage::set(Scene {
-        runs,
-        ..Scene::default()
-    })
-    .await;
-    for path in ["/v1/causes", &format!("/v1/runs?cause={CAUSE}")] {
+    let ignored = MemoryRuns {
+        ignores_causes: true,
+        ..MemoryRuns::default()
+    };
+    let of_cause = format!("/v1/runs?cause={CAUSE}");
+    for (runs, path) in [(unknown, "/v1/causes"), (ignored, &of_cause)] {
+        let stage = Stage::set(Scene {
+            runs,
+            ..Scene::default()
+        })
+        .await;
         let answer = stage.ask("GET", path).await;
         let error = parsed(&answer)["error"].clone();
         assert_eq!(

@@ -34,6 +34,8 @@ pub(crate) struct MemoryRuns {
     pub(crate) queue: GetQueueResponse,
     /// How the list of runs was asked for.
     pub(crate) lists: Arc<Mutex<Vec<ListRunsRequest>>>,
+    /// Whether lists of runs ignore causes, as in earlier versions.
+    pub(crate) ignores_causes: bool,
     /// How causes were asked for.
     pub(crate) causes: Arc<Mutex<Vec<ListCausesRequest>>>,
     /// Each follower, and the task that it follows.
@@ -196,11 +198,17 @@ impl RunService for MemoryRuns {
         self.enter()?;
         let request = request.into_inner();
         self.lists.lock().unwrap().push(request.clone());
+        let mut causes = vec![request.cause_id];
+        causes.retain(|cause| !cause.is_empty() && !self.ignores_causes);
         match request.page_token.as_str() {
             "" => Ok(Response::new(ListRunsResponse {
                 runs: [queued_run(), planned_run()]
                     .into_iter()
                     .chain(self.find(OTHER_RUN))
+                    .map(|run| Run {
+                        cause_ids: causes.clone(),
+                        ..run
+                    })
                     .collect(),
                 next_page_token: "p2".to_owned(),
             })),
