@@ -98,6 +98,7 @@ macro_rules! store_suite {
                 retries_and_newer_runs_take_causes_over,
                 a_cancelled_run_leaves_its_causes_to_the_next,
                 a_blocked_task_is_among_those_of_a_stored_cause,
+                a_run_after_a_block_has_the_causes_of_the_block,
                 causes_are_forgotten_after_a_week_and_their_runs_earlier,
             }
             early_failures {

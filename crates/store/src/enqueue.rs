@@ -262,7 +262,7 @@ impl EnqueueContext {
     }
 
     /// Merges the cause of the replaced queued run into the cause, the causes of the newest apply if it has not
-    /// succeeded, and the block that ends.
+    /// succeeded, and the block that ends or goes on.
     fn note_cause(&self, decision: EnqueueDecision, plan: &mut EnqueuePlan) {
         let ended = self.ended_cause.as_ref().filter(|_| plan.inserts.is_some());
         for id in ended.into_iter().flat_map(|ended| &ended.causes) {
@@ -280,6 +280,7 @@ impl EnqueueContext {
         if let Some(held) = &self.held {
             let cause = plan.cause.get_or_insert_default();
             cause.blocked_since = cause.blocked_since.or(Some(held.since));
+            add_causes(&mut cause.causes, held.causes.iter().copied());
         }
     }
 
@@ -410,12 +411,9 @@ impl EnqueueContext {
         if self.earlier.is_some() {
             return;
         }
-        let before = self.held.iter().flat_map(|held| held.causes.clone());
-        let arrived = plan.cause.iter().flat_map(|cause| cause.causes.clone());
-        let mut causes = Vec::new();
-        add_causes(&mut causes, before.chain(arrived));
+        let cause = plan.cause.as_ref();
         let blocked = (decision == EnqueueDecision::Block).then(|| Blocked {
-            causes,
+            causes: cause.map_or_else(Vec::new, |cause| cause.causes.clone()),
             since: self.held.as_ref().map_or_else(
                 || DateTime::from_timestamp_micros(now).unwrap_or_default(),
                 |held| held.since,

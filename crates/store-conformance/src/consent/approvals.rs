@@ -132,13 +132,17 @@ pub async fn a_rejected_effect_ends_its_run_and_withholds_its_input<F: Fixture>(
 
 pub async fn a_reopened_effect_is_asked_for_again<F: Fixture>() {
     let scene = Scene::<F>::configured(&[ruled("a")]).await;
-    waiting(&scene, "a", "one", "e1").await;
+    scene.queue_caused("a", "one", &[1]).await;
+    let lease = scene.lease().await;
+    asks(&scene, &lease, "e1").await;
+    scene.interrupted(&lease).await;
     assert_eq!(reopen(&scene, "a", scene.run_id()).await, 0);
     reject(&scene, "a", "e1").await;
     let again = scene.run_id();
     assert_eq!(reopen(&scene, "a", again).await, 1);
     let lease = scene.lease().await;
     assert_eq!(lease.run, again);
+    assert_eq!(scene.causes_of(again).await, [1]);
     let answer = asks(&scene, &lease, "e1").await;
     assert_eq!((answer.permit, answer.is_new), (Permit::Waits, true));
 }

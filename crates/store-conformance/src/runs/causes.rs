@@ -69,7 +69,7 @@ impl<F: Fixture> Scene<F> {
         states
     }
 
-    async fn causes_of(&self, run: RunId) -> Vec<u128> {
+    pub(crate) async fn causes_of(&self, run: RunId) -> Vec<u128> {
         let cause = self.run(run).await.cause.unwrap_or_default();
         let causes = cause.causes.into_iter();
         causes.map(|cause| cause.as_uuid().as_u128()).collect()
@@ -244,6 +244,21 @@ pub async fn a_blocked_task_is_among_those_of_a_stored_cause<F: Fixture>() {
         scene.states_of_cause(1).await,
         [one(CauseState::Queued, "a b")]
     );
+}
+
+pub async fn a_run_after_a_block_has_the_causes_of_the_block<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    guards::apply(&scene, 10).await;
+    for (instances, numbers) in [(4, [1]), (3, [2])] {
+        let blocked = early(guards::with(&scene, instances), &numbers);
+        let answer = scene.request_all(vec![blocked]).await.remove(0);
+        assert_eq!(answer.decision, Some(Block));
+    }
+    let held = scene.state("a").await.held.map(|held| held.causes);
+    assert_eq!(held, Some(vec![id(1), id(2)]));
+    // A new leader knows neither of them.
+    let run = scene.queue_new(early(guards::with(&scene, 9), &[3])).await;
+    assert_eq!(scene.causes_of(run).await, [1, 2, 3]);
 }
 
 pub async fn causes_are_forgotten_after_a_week_and_their_runs_earlier<F: Fixture>() {

@@ -126,6 +126,12 @@ impl From<&[RunId]> for Value<'_> {
     }
 }
 
+impl From<&[CauseId]> for Value<'_> {
+    fn from(causes: &[CauseId]) -> Self {
+        Self::Ids(causes.iter().map(|cause| cause.as_uuid()).collect())
+    }
+}
+
 impl From<Vec<i64>> for Value<'_> {
     fn from(numbers: Vec<i64>) -> Self {
         Self::Integers(numbers)

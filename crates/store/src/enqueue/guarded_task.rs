@@ -68,12 +68,13 @@ impl BrakedTask {
         let baseline = &self.task.baseline;
         let guard = self.task.guard().unwrap_or_default();
         let (losses, by_brake) = baseline.held(guard, Some(reference), counts);
+        let known = self.task.held.as_ref();
         let held = Blocked {
-            since: self.task.held.as_ref().map_or(self.now, |held| held.since),
+            since: known.map_or(self.now, |held| held.since),
             losses,
             counts: counts.clone(),
             brake: Some(reference.within(counts)),
-            causes: Vec::new(),
+            causes: known.map_or_else(Vec::new, |held| held.causes.clone()),
         };
         by_brake.then(|| self.task.change(Some(held)))
     }

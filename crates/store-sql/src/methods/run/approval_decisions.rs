@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::effects::{DECIDE, READ, gone_before, shown};
 use crate::repeat::{self, Repeat};
-use crate::{Connection, cancel, integer, sql};
+use crate::{Connection, cancel, causes, integer, sql};
 
 /// Decides about effects that wait.
 pub async fn decide(
@@ -183,6 +183,7 @@ pub async fn reopen(
             cause: None,
         };
         repeat::queue(c, newest, again).await?;
+        causes::pass_on(c, newest).await?;
     }
     Ok(u32::try_from(rejected.len()).unwrap_or(u32::MAX))
 }

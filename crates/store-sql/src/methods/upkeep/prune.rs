@@ -1,6 +1,6 @@
 //! Finds and forgets old runs and unused inputs, in steps small enough that no call waits long.
 
-use cts_core::{EVENTS_KEPT, RunId};
+use cts_core::{CauseId, EVENTS_KEPT, RunId};
 use cts_store::fields::Fields;
 use cts_store::{CAUSE_AGE, CAUSES_KEPT, PLANS_KEPT, Retention, StoreError};
 use uuid::Uuid;
@@ -192,20 +192,24 @@ pub(crate) async fn runs(c: &mut dyn Connection, runs: &[RunId]) -> Result<u64, 
 /// Forgets the oldest causes beyond their age and number: few, because each may have led to a run of every task. Returns
 /// whether more may be left to forget.
 pub(crate) async fn causes(c: &mut dyn Connection) -> Result<bool, StoreError> {
-    let mut forgotten = 0;
-    for (table, id) in [("cause_runs", "cause_id"), ("causes", "id")] {
-        let text = format!(
-            "-- prune: {table}; indexes causes_pkey, cause_runs_cause
-            DELETE FROM {table} WHERE {id} IN (
-                SELECT id FROM causes
-                WHERE begun_at < {{now}} - $1
-                   OR id <= (SELECT id FROM causes ORDER BY id DESC LIMIT 1 OFFSET $2)
-                ORDER BY id LIMIT 20)"
-        );
-        let statement = sql(OPERATION, text).bind(CAUSE_AGE).bind(CAUSES_KEPT);
-        forgotten = statement.execute(c).await?;
+    let oldest = sql(
+        OPERATION,
+        "-- prune: the oldest causes; index causes_pkey
+        SELECT id FROM causes
+        WHERE begun_at < {now} - $1
+           OR id <= (SELECT id FROM causes ORDER BY id DESC LIMIT 1 OFFSET $2)
+        ORDER BY id LIMIT 20",
+    );
+    let oldest = oldest.bind(CAUSE_AGE).bind(CAUSES_KEPT);
+    let oldest = oldest.all(c, |row| Fields::new(row, OPERATION, "causes").id("id"));
+    let oldest: Vec<CauseId> = oldest.await?;
+    for text in [
+        "-- prune: causes; index causes_pkey\nDELETE FROM causes WHERE id {in $1}",
+        "-- prune: their runs; index cause_runs_cause\nDELETE FROM cause_runs WHERE cause_id {in $1}",
+    ] {
+        sql(OPERATION, text).bind(&*oldest).execute(c).await?;
     }
-    Ok(forgotten > 0)
+    Ok(!oldest.is_empty())
 }
 
 /// The next inputs, in the order of their hashes, and whether each is unused.
