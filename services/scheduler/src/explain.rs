@@ -19,7 +19,7 @@ mod views;
 
 pub(crate) use self::board::{Board, Changes, Looked};
 pub(crate) use self::build::{explain, waiting_for};
-pub(crate) use self::cause::{cause, input};
+pub(crate) use self::cause::{cause, has_all_applies, input};
 pub(crate) use self::journal::Journal;
 pub(crate) use self::kept::{Summary, TaskMark};
 pub(crate) use self::view_counts::ViewCounts;

@@ -1,8 +1,7 @@
-//! Differences between the input of a run and an earlier input, for display. Values of keys, which may be secret, are
-//! left out.
+//! Differences between the input of a run and an earlier input, for display, without values: keys may be secret, and not
+//! every caller may see the values of inputs.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use crate::run::input::RunInput;
 use crate::view::service::{InstanceKey, ServiceInstance};
@@ -19,7 +18,7 @@ const NAME_LENGTH: usize = 200;
 const SERVICES: usize = 10;
 
 /// Describes the changes from one input to a later input, with a line for the task and for each service:
-/// `web: +web-3, -web-1, api-2 port 80 → 81`. Empty if the inputs are equal. Long lists are cut.
+/// `web: +web-3, -web-1, web-2 port`. Empty if the inputs are equal. Long lists are cut.
 pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
     let mut lines = task_changes(before, after);
     let services = of_services(before, after);
@@ -131,27 +130,19 @@ fn of_services(before: &RunInput, after: &RunInput) -> Vec<String> {
     lines.into_values().collect()
 }
 
-/// The first difference between two states of an instance.
-fn difference(was: &ServiceInstance, is: &ServiceInstance) -> Option<String> {
-    let from_to =
-        |what: &str, was: &dyn Display, is: &dyn Display| Some(format!("{what} {was} → {is}"));
-    if was == is {
-        None
-    } else if was.port != is.port {
-        from_to("port", &was.port, &is.port)
-    } else if was.ports != is.ports {
-        Some("ports".to_owned())
-    } else if was.address != is.address {
-        from_to("address", &was.address, &is.address)
-    } else if was.status != is.status {
-        from_to("status", &was.status.as_str(), &is.status.as_str())
-    } else if was.tags != is.tags {
-        Some("tags".to_owned())
-    } else if was.meta != is.meta {
-        Some("meta".to_owned())
-    } else {
-        Some("node".to_owned())
-    }
+/// The first attribute that differs between two states of an instance.
+fn difference(was: &ServiceInstance, is: &ServiceInstance) -> Option<&'static str> {
+    let differ = [
+        (was.port != is.port, "port"),
+        (was.ports != is.ports, "ports"),
+        (was.address != is.address, "address"),
+        (was.status != is.status, "status"),
+        (was.tags != is.tags, "tags"),
+        (was.meta != is.meta, "meta"),
+        (was != is, "node"),
+    ];
+    let first = differ.into_iter().find(|(differs, _)| *differs);
+    first.map(|(_, attribute)| attribute)
 }
 
 /// Differences between two lists of names, if any.
@@ -240,8 +231,8 @@ mod tests {
             instance("web", "web-3", 80),
         ]);
         let expected = [
-            "api: api-2 port 80 → 81",
-            "web: +web-3, -web-1, web-2 status passing → critical",
+            "api: api-2 port",
+            "web: +web-3, -web-1, web-2 status",
         ];
         let named = input(vec![ServiceInstance {
             ports: vec![ServicePort {
@@ -268,7 +259,7 @@ mod tests {
             [instance("web", "web-2", 81), instance("web", "web-3", 80)],
         );
         let delta = after.delta_from(Some(&before));
-        let expected = ["web: web-2 port 80 → 81, +web-3, -web-1"];
+        let expected = ["web: web-2 port, +web-3, -web-1"];
         let (lines, counts) = view_changes(&before, &delta);
         assert_eq!(lines, expected);
         assert_eq!(counts, BTreeMap::from([("web".to_owned(), [1, 1, 1])]));

@@ -1,11 +1,14 @@
 //! Why a run was made: its request, and the differences from the input applied before it.
 
 use cts_core::runs::{AttemptEnding, RunCause, RunKind, RunStatus};
-use cts_core::{Digest, RunInput, input_changes};
+use cts_core::{Digest, EVENTS_KEPT, RunInput, TaskName, input_changes};
 use cts_store::{RunFilter, RunRecord, Store, StoreError};
 
 /// Number of older runs of the task that are searched for the last applied run.
 const RUNS: u32 = 30;
+
+/// Number of runs of a task that are searched for applies.
+const ALL_RUNS: u32 = 100;
 
 /// The cause of a run, a line for each part; empty if it is not known any more.
 pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<String>, StoreError> {
@@ -58,7 +61,7 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
                 lines.extend(input_changes(&before, &after));
             }
         }
-        None if older.len() < RUNS as usize => {
+        None if older.len() < RUNS as usize && has_all_applies(store, &run.task).await? => {
             lines.push("the task was not applied before".to_owned());
         }
         None => {}
@@ -70,6 +73,22 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
         ));
     }
     Ok(lines)
+}
+
+/// Whether no apply of a task was removed: an existing task keeps its newest results, so with fewer applies it has all.
+pub(crate) async fn has_all_applies(
+    store: &dyn Store,
+    task: &TaskName,
+) -> Result<bool, StoreError> {
+    let all = RunFilter {
+        task: Some(task.clone()),
+        limit: ALL_RUNS,
+        ..RunFilter::default()
+    };
+    let all = store.runs(&all).await?;
+    let applies = all.iter().filter(|run| run.kind == RunKind::Apply);
+    let has_all = applies.count() < EVENTS_KEPT && all.len() < ALL_RUNS as usize;
+    Ok(has_all && store.task(task).await?.is_some())
 }
 
 /// Names the worker that had the run before its last worker, if they differ.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cts_core::callers::INPUTS_HIDDEN;
 use cts_core::hidden::{self, HIDDEN, shown_expression};
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{EVENTS_KEPT, RunId, RunInput, task_changes};
+use cts_core::{RunId, RunInput, task_changes};
 use cts_proto::run::v1::planned_value::Value as Shown;
 use cts_proto::run::v1::{InputBasis, InputData, InputItem, PlannedValue};
 use cts_rpc::PLAN_BYTES;
@@ -13,7 +13,7 @@ use cts_store::{RunFilter, RunRecord, Store, StoreError};
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::explain::input;
+use crate::explain::{has_all_applies, input};
 
 /// Number of runs that are searched for the one that applied before.
 const RUNS: u32 = 100;
@@ -60,7 +60,7 @@ async fn applied_before(
     store: &dyn Store,
     run: &RunRecord,
 ) -> Result<(InputBasis, Option<RunRecord>), StoreError> {
-    let mut filter = RunFilter {
+    let filter = RunFilter {
         task: Some(run.task.clone()),
         status: Some(RunStatus::Succeeded),
         after: Some(run.id),
@@ -75,12 +75,7 @@ async fn applied_before(
         Some(_destroyed) => return Ok((InputBasis::None, None)),
         None => {}
     }
-    // An existing task keeps its newest results, so with fewer applies none was removed.
-    (filter.status, filter.after) = (None, None);
-    let all = store.runs(&filter).await?;
-    let applies = all.iter().filter(|run| run.kind == RunKind::Apply);
-    let has_all = applies.count() < EVENTS_KEPT && all.len() < RUNS as usize;
-    if has_all && store.task(&run.task).await?.is_some() {
+    if has_all_applies(store, &run.task).await? {
         return Ok((InputBasis::None, None));
     }
     Ok((InputBasis::NotKept, None))

@@ -193,6 +193,9 @@ async fn a_removed_run_is_not_mistaken_for_none() {
         (InputBasis::NotKept, "")
     );
     assert_eq!(names(&input), [("services", "w.n.dc1", false)]);
+    let cause = setup.run(&runs[2].run_id).await.unwrap().cause;
+    let is_first = |line: &String| line.contains("not applied before");
+    assert!(!cause.iter().any(is_first), "{cause:?}");
     let input = shown(&setup, &runs[3]).await;
     assert_eq!(input.compared_with, runs[2].run_id);
     let pruned = read(&setup, &runs[1].run_id, false).await.unwrap_err();
