@@ -20,7 +20,7 @@ use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch};
 use cts_store::{Hint, LeaderError};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -260,6 +260,7 @@ impl Scheduler {
             inspections: self.inspections.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
+            cause_lists: Arc::new(Semaphore::new(2)),
         };
         let board = Board::new(
             Arc::clone(store),
@@ -299,6 +300,7 @@ impl Scheduler {
                 health: self.health.clone(),
                 overviews,
                 clock: Arc::clone(&self.leader.context.clock),
+                times: Mutex::default(),
                 notifier: Arc::clone(notifier),
             }))
             .with(FollowServiceServer::new(FollowEndpoint {

@@ -12,6 +12,7 @@ use cts_rpc::{HealthSwitch, Peers, convert};
 use cts_store::{
     ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError, TIMES_KEPT,
 };
+use tokio::sync::Mutex;
 use tonic::{Request, Response, Status};
 
 use crate::configuration::{
@@ -41,6 +42,8 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) health: HealthSwitch,
     pub(crate) overviews: Arc<Overviews>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Held while times of changes are read: a day has a row for each minute and scheduler.
+    pub(crate) times: Mutex<()>,
     pub(crate) notifier: Arc<Notifier>,
 }
 
@@ -115,6 +118,7 @@ impl ClusterService for ClusterEndpoint {
         };
         let begin = |at: DateTime<Utc>| at.duration_trunc(interval).unwrap_or(at);
         let from = begin(self.clock.now() - since.min(TIMES_KEPT));
+        let _one_at_a_time = self.times.lock().await;
         let mut total = TimeHistograms::default();
         let mut intervals = BTreeMap::<_, TimeHistograms>::new();
         for (at, times) in self.store.times(from).await.or_status()? {

@@ -127,8 +127,10 @@ impl LogService for LogEndpoint {
         let (mut range, _) = window::span(&*store, run, request.attempt).await?;
         range.text = storable(request.text);
         let replaced = notifier.search_begins(caller);
+        let ended = replaced.clone().drop_guard();
         let shutdown = self.shutdown.clone();
         let answers = made_ahead(|answers| async move {
+            let _ended = ended;
             let search = search(&*store, &notifier, replaced, range, &answers);
             if let Some(Err(status)) = shutdown.run_until_cancelled(search).await {
                 // Sending fails only without a client.

@@ -25,7 +25,7 @@ use cts_rpc::admission::rights;
 use cts_rpc::convert;
 use cts_store::{Claim, Lease, Store, StoreError};
 use futures::Stream;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::{BroadcastStream, WatchStream};
@@ -76,6 +76,8 @@ pub(crate) struct RunEndpoint {
     pub(crate) shutdown: CancellationToken,
     /// Grants under way, which must not end with the calls that requested them.
     pub(crate) grants: TaskTracker,
+    /// Permits to list causes: a page may have a run of every task for each cause.
+    pub(crate) cause_lists: Arc<Semaphore>,
 }
 
 impl RunEndpoint {
@@ -367,6 +369,7 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::ListCausesRequest>,
     ) -> Result<Response<proto::ListCausesResponse>, Status> {
+        let _permit = self.cause_lists.acquire().await;
         let page = causes::page(&*self.store, request.into_inner()).await;
         page.map(Response::new)
     }

@@ -24,8 +24,8 @@ const SILENCE: Duration = Duration::from_secs(4);
 /// Lines examined at once. All of them fit into a message.
 const PAGE: u32 = 500;
 
-/// Searches a range, newest first, until the token says that a newer search of the caller has begun; cancels the token at
-/// its end. Answers with each page of found lines, and after some silence with the progress.
+/// Searches a range, newest first, until the token says that a newer search of the caller has begun. Answers with each
+/// page of found lines, and after some silence with the progress.
 pub(super) async fn search(
     store: &dyn Store,
     notifier: &Notifier,
@@ -33,7 +33,6 @@ pub(super) async fn search(
     range: LogRange,
     answers: &mpsc::Sender<Result<SearchLogResponse, Status>>,
 ) -> Result<(), Status> {
-    let _ended = replaced.clone().drop_guard();
     let deadline = Instant::now() + LONGEST;
     let mut tells_at = Instant::now() + SILENCE;
     let mut resumes_at = notifier.searches.count(0);
