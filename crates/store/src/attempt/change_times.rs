@@ -7,7 +7,7 @@ use cts_core::runs::{AttemptEnding, RunCause};
 use cts_core::{TimeHistograms, TimesAt};
 use cts_proto::time::duration_from_wire;
 
-use super::attempt_record::AttemptRecord;
+use super::attempt_record::{ATTEMPTS_RECORDED, AttemptRecord};
 use super::history::attempts;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -26,7 +26,9 @@ fn times(
     attempts: &[AttemptRecord],
 ) -> Option<TimesAt> {
     let arrived = cause.triggered_at?;
-    if attempts.last()?.ending != AttemptEnding::Succeeded {
+    // The first attempts of a run with many are no longer known.
+    let all_known = attempts.len() < ATTEMPTS_RECORDED;
+    if !all_known || attempts.last()?.ending != AttemptEnding::Succeeded {
         return None;
     }
     // A change may join a run that was queued before.
@@ -209,5 +211,8 @@ mod tests {
             ..attempt([5, 7, 17])
         };
         assert_eq!(times(&cause(0), at(5), &[lost]), None);
+        let many = vec![attempt([5, 7, 17]); ATTEMPTS_RECORDED];
+        assert_eq!(times(&cause(0), at(5), &many), None);
+        assert!(times(&cause(0), at(5), &many[1..]).is_some());
     }
 }

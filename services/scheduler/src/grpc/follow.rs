@@ -142,7 +142,7 @@ impl Follower {
         Ok(hashes)
     }
 
-    /// The groups with which the version of a key is told, if it is due. It counts as told from now on.
+    /// The groups with which the version of a key is told, if the version is due. The version counts as told from now on.
     fn due(&mut self, (place, hash): (usize, u64), at: Instant) -> Option<Vec<u32>> {
         let told = self.told[place];
         if told.is_some_and(|told| at < told.at + TOLD_EVERY) {

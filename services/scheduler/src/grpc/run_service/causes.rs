@@ -1,5 +1,7 @@
 //! Causes page by page.
 
+use std::collections::BTreeSet;
+
 use cts_core::CauseId;
 use cts_proto::run::v1::{ListCausesRequest, ListCausesResponse};
 use cts_store::Store;
@@ -14,13 +16,10 @@ pub(super) async fn page(
 ) -> Result<ListCausesResponse, Status> {
     let visible = visible_tasks(request.visible_tasks)?;
     let mut names = Vec::new();
-    for beginning in visible.beginnings() {
-        names.extend(
-            store
-                .tasks_with_runs(beginning, u32::MAX)
-                .await
-                .or_status()?,
-        );
+    let beginnings: BTreeSet<&str> = visible.beginnings().collect();
+    for beginning in beginnings {
+        let found = store.tasks_with_runs(beginning, u32::MAX).await;
+        names.extend(found.or_status()?);
     }
     names.retain(|name| visible.matches(name.as_str()));
     let names = (!visible.is_all()).then_some(&*names);
@@ -34,7 +33,7 @@ pub(super) async fn page(
     if names.is_some() {
         causes.retain(|cause| !cause.tasks.is_empty());
         for cause in &mut causes {
-            // They may name services of other tasks.
+            // Lines may name services of other tasks.
             cause.lines.clear();
         }
     }

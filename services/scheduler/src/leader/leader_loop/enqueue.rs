@@ -292,7 +292,10 @@ impl LeaderLoop {
         let decision = Decision::Failed(error.to_string());
         self.planner.decided(name, now, decision);
         match task.reason {
-            EnqueueReason::Change { .. } => self.planner.postpone(name, now, now + STORE_RETRY),
+            EnqueueReason::Change { .. } => {
+                self.planner.give_back(name, task.causes.clone());
+                self.planner.postpone(name, now, now + STORE_RETRY);
+            }
             EnqueueReason::Request(requested) => {
                 let refused = Refused {
                     code: RefusedCode::Unusable,
