@@ -230,10 +230,7 @@ mod tests {
             },
             instance("web", "web-3", 80),
         ]);
-        let expected = [
-            "api: api-2 port",
-            "web: +web-3, -web-1, web-2 status",
-        ];
+        let expected = ["api: api-2 port", "web: +web-3, -web-1, web-2 status"];
         let named = input(vec![ServiceInstance {
             ports: vec![ServicePort {
                 name: "admin".to_owned(),

@@ -16,6 +16,9 @@ pub const CAUSES_OF_RUN: usize = 16;
 /// Maximum number of lines of a cause.
 const LINES: usize = 20;
 
+/// Maximum number of changed names that a cause keeps; further names are only counted.
+const NAMES: usize = 10_000;
+
 /// Changes in Consul that arrived within one second; without changes, the first comparison of a new leader.
 #[derive(Debug)]
 pub struct Cause {
@@ -23,8 +26,15 @@ pub struct Cause {
     pub id: CauseId,
     /// Arrival of the first change.
     pub at: DateTime<Utc>,
+    changes: Mutex<Changes>,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
     /// The numbers of each line, by the view that has changed.
-    changes: Mutex<BTreeMap<(ViewId, String), [u32; 3]>>,
+    by_name: BTreeMap<(ViewId, String), [u32; 3]>,
+    /// Number of names that are not kept.
+    more: usize,
 }
 
 impl Cause {
@@ -41,7 +51,12 @@ impl Cause {
     pub fn add(&self, view: &ViewId, counts: ChangeCounts) {
         let mut changes = self.changes.lock();
         for (name, numbers) in counts {
-            let known = changes.entry((view.clone(), name)).or_default();
+            let key = (view.clone(), name);
+            if changes.by_name.len() >= NAMES && !changes.by_name.contains_key(&key) {
+                changes.more += 1;
+                continue;
+            }
+            let known = changes.by_name.entry(key).or_default();
             for (known, number) in known.iter_mut().zip(numbers) {
                 *known = known.saturating_add(number);
             }
@@ -51,7 +66,7 @@ impl Cause {
     /// The changes as lines such as `web +2 −40`, the largest first: at most 20, the last of which may count the rest.
     pub fn lines(&self) -> Vec<String> {
         let changes = self.changes.lock();
-        let lines = changes.iter().map(|((_view, name), numbers)| {
+        let lines = changes.by_name.iter().map(|((_view, name), numbers)| {
             let parts = "+−~".chars().zip(numbers).filter(|part| *part.1 > 0);
             let parts: Vec<_> = parts.map(|(sign, n)| format!(" {sign}{n}")).collect();
             let size: u64 = numbers.iter().copied().map(u64::from).sum();
@@ -63,7 +78,7 @@ impl Cause {
         if lines.is_empty() {
             lines.push("since the last applied input".to_owned());
         } else if lines.len() > LINES {
-            let more = lines.split_off(LINES - 1).len();
+            let more = lines.split_off(LINES - 1).len() + changes.more;
             lines.push(format!("and {more} more"));
         }
         lines
@@ -102,5 +117,16 @@ mod tests {
         assert_eq!((lines.len(), &*lines[19]), (20, "and 7 more"));
         assert_eq!(of_counts(many(30)).last().unwrap(), "s29 +1");
         assert_eq!(of_counts([]), ["since the last applied input"]);
+    }
+
+    #[test]
+    fn names_beyond_ten_thousand_are_only_counted() {
+        let cause = Cause::new(CauseId::from_uuid(uuid::Uuid::nil()), DateTime::UNIX_EPOCH);
+        let counts = (0..10_100).map(|n| (format!("s{n:05}"), [1, 0, 0]));
+        cause.add(&ViewId::new("one"), counts.collect());
+        let first = [("s00000".to_owned(), [1, 0, 0])];
+        cause.add(&ViewId::new("one"), first.into());
+        let lines = cause.lines();
+        assert_eq!((&*lines[0], &*lines[19]), ("s00000 +2", "and 10081 more"));
     }
 }
