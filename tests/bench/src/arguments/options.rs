@@ -99,6 +99,9 @@ pub(crate) struct ApiStatusArguments {
     /// While runs, logs and heartbeats are committed.
     #[arg(long)]
     pub(crate) busy: bool,
+    /// With --busy: number of tasks that wait for consent.
+    #[arg(long, default_value_t = 0, requires = "busy")]
+    pub(crate) waiting: u32,
     /// How the services and the API are protected.
     #[arg(long, default_value = "open", conflicts_with = "busy")]
     pub(crate) access: Access,

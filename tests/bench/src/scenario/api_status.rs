@@ -15,6 +15,7 @@ use crate::measures::clock::Moment;
 use crate::measures::report::{Metric, say};
 use crate::measures::sample::Sample;
 use crate::members::Members;
+use crate::played::askers;
 use crate::played::busy::{self, Busy};
 use crate::played::hands::Hands;
 use crate::played::played_watcher::PlayedWatcher;
@@ -107,6 +108,9 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
         let service = busy::service(number);
         site.add_task(&service, &service)?;
     }
+    if options.waiting > 0 {
+        site.configure("approval = \"always\"\n")?;
+    }
     let watcher = PlayedWatcher::with_scheduler(stage, &site, 1).await?;
     let cluster = site.cluster()?;
     stage.launch(&site, &Cluster::gateway())?;
@@ -116,8 +120,9 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
     Members::new(cts_rpc::connect(scheduler)?)
         .ready(count)
         .await?;
+    askers::let_wait(scheduler, options.waiting).await?;
     let mut hands = Hands::start(scheduler, FIRST_PASS_SLOTS).await?;
-    hands.all(count).await?;
+    hands.all(count - options.waiting).await?;
     drop(hands);
     let mut busy = Busy::start(scheduler, watcher)?;
     sleep(REST).await;
