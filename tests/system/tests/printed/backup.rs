@@ -114,7 +114,11 @@ async fn a_file_moves_to_postgres_as_printed() {
         terminal.works(&command).await;
     }
     terminal.works("rm sync-tasks/cts.db").await;
-    // The event has moved, and nothing runs again.
-    start(&machine, START, 1).await.close().await;
+    // The event has moved. A task with a local module runs once, without a change.
+    let cts = start(&machine, START, 2).await;
+    let events = machine.api().events("web").await;
+    assert_eq!(events[0]["resources"]["added"], 0, "{events:?}");
+    cts.close().await;
+    start(&machine, START, 2).await.close().await;
     terminal.close().await;
 }
