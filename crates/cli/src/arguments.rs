@@ -8,6 +8,7 @@ mod config;
 mod doctor;
 mod health;
 mod options;
+mod runs;
 mod scheduler;
 mod services;
 mod store_place;
@@ -30,6 +31,7 @@ pub use self::options::{
     ApiAddress, Configuration, LogLines, Output, OutputOption, QueryOptions, Schedulers,
 };
 pub(crate) use self::options::{ClientOptions, SourceOptions, is_configuration_file};
+pub(crate) use self::runs::{Cancel, Causes, ListRuns, LogPart, RunsCommand};
 pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, WorkersCommand};
 pub use self::services::{
     Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,
@@ -38,9 +40,8 @@ pub use self::store_place::StorePlace;
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand};
 pub use self::table_width::{TableWidth, WideOption};
 pub(crate) use self::task::{
-    Audit, Cancel, Causes, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, ListTasks,
-    LogPart, OneTask, Release, Replace, Run, RunsCommand, State, Status, TaskColumn, TaskCommand,
-    TaskLogs,
+    Audit, Create, Delete, Disable, Enable, Import, KeptState, ListTasks, OneTask, Release,
+    Replace, Run, State, Status, TaskColumn, TaskCommand, TaskLogs,
 };
 pub use self::token::{CreateToken, TokenCommand};
 

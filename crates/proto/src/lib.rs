@@ -6,6 +6,7 @@
 
 pub mod calls;
 pub mod json;
+mod log_search;
 pub mod run_report;
 pub mod time;
 mod time_text;

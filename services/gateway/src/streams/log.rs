@@ -107,13 +107,13 @@ fn excerpts(lines: &[LogExcerpt], with_positions: bool) -> String {
 /// A message of a search as text.
 fn progress(message: &SearchLogResponse) -> String {
     let text = excerpts(&message.lines, true);
-    let reason = match message.state() {
-        LogSearchState::Searching if !message.lines.is_empty() => return text,
-        LogSearchState::Full => ": 1000 lines are found",
-        LogSearchState::TimedOut => ": 60 seconds are over",
-        LogSearchState::Replaced => ": a newer search has ended this search",
-        _ => "",
-    };
+    if message.state() == LogSearchState::Searching && !message.lines.is_empty() {
+        return text;
+    }
+    let reason = message.state().early_end();
+    let reason = reason
+        .map(|reason| format!(": {reason}"))
+        .unwrap_or_default();
     format!(
         "{text}searched from line {}{reason}\n",
         message.searched_from

@@ -94,9 +94,9 @@ struct Kept {
 /// Numbers of the newest changes of a task, which all tasks count together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TaskMark {
-    /// Of its state.
+    /// Number of the newest change of the state.
     pub(crate) state: u64,
-    /// Of its other facts: its events, its run and the leader's notes.
+    /// Number of the newest change of the other facts: events, run and the leader's notes.
     facts: u64,
 }
 

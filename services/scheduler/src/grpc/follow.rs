@@ -25,8 +25,8 @@ use self::answers::PERIOD;
 use self::list::List;
 use crate::wire::visible_tasks;
 
-/// Limits of the time from a look until its versions are told. Schedulers and gateways keep answers for less, so that a
-/// caller who is told of a version gets no older answer. Slow answers are kept for longer.
+/// Limits of the pause between a look and the sending of its versions. Schedulers and gateways keep answers for a shorter
+/// time, so that an answer that is requested after its version is not older than the version. Slow answers are kept longer.
 const SETTLES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
 /// Shortest time between two versions of a key.
@@ -77,12 +77,12 @@ struct Follower {
     keys: Vec<FollowKey>,
     /// The tasks that the caller may see.
     visible: TaskPatterns,
-    /// The version of each key that the caller was told.
+    /// The version of each key that was sent last.
     told: Vec<Option<Told>>,
     list: Arc<List>,
-    /// Hashes of the groups of the list that the caller was told.
+    /// Hashes of the groups of the list that were sent last.
     groups: Vec<u64>,
-    /// When groups were told that had only moved.
+    /// Time at which groups that had only moved were sent last.
     moved: Option<Instant>,
     next: Instant,
 }
@@ -96,7 +96,7 @@ struct Told {
 }
 
 impl Follower {
-    /// Waits for versions that the caller was not told.
+    /// Waits for versions that were not sent yet.
     async fn next(mut self) -> Result<(proto::FollowResponse, Self), Status> {
         loop {
             sleep_until(self.next).await;
@@ -104,7 +104,7 @@ impl Follower {
             self.next = begun + PERIOD;
             let hashes = self.look().await?;
             sleep((begun.elapsed() * 4).clamp(SETTLES.0, SETTLES.1)).await;
-            // Looks take different times, so the pause between two versions is counted from when they are told.
+            // Looks take different times: the pause between two versions of a key is counted between their sendings.
             let at = Instant::now();
             let mut versions = Vec::new();
             for (place, hash) in hashes.into_iter().enumerate() {
@@ -127,7 +127,7 @@ impl Follower {
         use FollowKey::{Causes, Grid, Tasks};
         let overview = self.answers.overview().await?;
         let is_of_list = |key: &FollowKey| matches!(key, Tasks | Grid(_) | Causes);
-        // One list for all keys: groups are told with the number of its newest change.
+        // All keys of a look use the same list: groups are compared with the number of its newest change.
         if self.keys.iter().any(is_of_list) {
             self.list = self.answers.list(&self.visible);
         }

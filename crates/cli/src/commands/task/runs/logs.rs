@@ -165,13 +165,11 @@ async fn search(
         }
         end = Some((message.state(), message.searched_from));
     }
-    let (from, reason) = match end.unwrap_or_default() {
-        (LogSearchState::Complete, _) => return Ok(()),
-        (LogSearchState::Full, from) => (from, "1000 lines are found"),
-        (LogSearchState::TimedOut, from) => (from, "60 seconds are over"),
-        (LogSearchState::Replaced, from) => (from, "a newer search has ended this search"),
-        (_, from) => (from, "the search broke off"),
-    };
+    let (state, from) = end.unwrap_or_default();
+    if state == LogSearchState::Complete {
+        return Ok(());
+    }
+    let reason = state.early_end().unwrap_or("the search broke off");
     let text = format!("Searched from line {from} only: {reason}.");
     session.ui.note(&text);
     Ok(())
