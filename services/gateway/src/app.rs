@@ -63,6 +63,12 @@ const FIND_LIMIT: Duration = Duration::from_millis(1500);
 /// its start.
 const UNFIT_LIMIT: Duration = Duration::from_millis(500);
 
+/// Streams of versions of a credential (docs/rest.md#versions-to-follow). All streams have another limit besides.
+const FOLLOWERS: ClientLimit = ClientLimit {
+    total: usize::MAX,
+    per_client: 8,
+};
+
 struct App {
     board: StatusBoard,
     overviews: OverviewBoard,
@@ -119,10 +125,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         browsers: options.browsers,
         access,
         streams: ClientLimiter::new(options.limits.streams),
-        followers: ClientLimiter::new(ClientLimit {
-            total: usize::MAX,
-            per_client: 8,
-        }),
+        followers: ClientLimiter::new(FOLLOWERS),
         waiting: ClientLimiter::new(options.limits.waiting),
         bodies: ClientLimiter::new(BODIES),
         names: options.limits.names,

@@ -189,7 +189,7 @@ pub(crate) enum Scenario {
     /// them. Medians of the rounds. With `--busy` only over Postgres, with watcher and worker played by this
     /// program, while a hundred transactions a second are committed: ten runs that are queued, leased, write
     /// twice and are applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts in that
-    /// time; with `--waiting` so many tasks wait for consent. With `--access auth` each request has a token, and the services have certificates with roles; `--access tls`
+    /// time; with `--waiting N`, N tasks wait for consent. With `--access auth` each request has a token, and the services have certificates with roles; `--access tls`
     /// is the same without any check of access.
     ApiStatus(ApiStatusArguments),
     /// Following the logs of runs that write nothing.

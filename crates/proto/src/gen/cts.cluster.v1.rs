@@ -1416,7 +1416,7 @@ pub mod cluster_service_server {
 /// Asks for versions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FollowRequest {
-    /// What the caller follows (docs/rest.md#versions-to-follow).
+    /// Names of the followed answers (docs/rest.md#versions-to-follow).
     #[prost(string, repeated, tag = "1")]
     pub keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Patterns of the names of visible tasks; empty for all tasks. Answers count as a caller gets them who may see only

@@ -427,7 +427,7 @@ async fn parts_of_a_log_that_cannot_be_read_are_explained() {
             assert!(answer.body.contains(text), "{path}: {answer:?}");
         }
     }
-    // What every scheduler has.
+    // Calls that every scheduler has.
     for part in ["", "?line=1"] {
         let path = format!("/v1/runs/{RUN}/log{part}");
         assert_eq!(outdated.ask("GET", &path).await.status, 200);
