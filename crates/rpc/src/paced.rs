@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, WeakShared};
 use tokio::time::Instant;
 
 /// Questions take at most one part in `SHARE` of the time, except that the pause after a question is at most
@@ -24,8 +24,9 @@ pub struct Paced<T: Clone, E: Clone> {
 
 struct State<T: Clone, E: Clone> {
     newest: Option<Newest<T>>,
-    /// The newest question. If a caller is dropped, the question continues for the other callers.
-    asked: Option<Shared<BoxFuture<'static, Result<T, E>>>>,
+    /// The newest question. If a caller is dropped, the question continues for the other callers, and without any caller
+    /// it is dropped: nobody would poll it, and it may hold a connection.
+    asked: Option<WeakShared<BoxFuture<'static, Result<T, E>>>>,
 }
 
 struct Newest<T> {
@@ -72,13 +73,13 @@ where
             {
                 return Ok(newest.result.clone());
             }
-            match &state.asked {
-                Some(asked) if asked.peek().is_none() => asked.clone(),
-                _ => {
-                    let asked = self.question(ask()).boxed().shared();
-                    state.asked = Some(asked.clone());
-                    asked
-                }
+            let asked = state.asked.as_ref().and_then(WeakShared::upgrade);
+            if let Some(asked) = asked.filter(|asked| asked.peek().is_none()) {
+                asked
+            } else {
+                let asked = self.question(ask()).boxed().shared();
+                state.asked = asked.downgrade();
+                asked
             }
         };
         asked.await
@@ -161,6 +162,24 @@ mod tests {
         assert_eq!(scene.get(took, false).await, Ok(1));
         advance(took).await;
         assert_eq!(scene.get(took, false).await, Ok(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_of_nobody_holds_nothing() {
+        let paced: Paced<u32, &str> = Paced::new(PAUSE);
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        let ask = || async move {
+            sleep(PAUSE).await;
+            drop(holds);
+            Ok(1)
+        };
+        let mut first = Box::pin(paced.get(ask));
+        assert_eq!(futures::poll!(&mut first), std::task::Poll::Pending);
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(first);
+        assert_eq!(Arc::strong_count(&held), 1);
+        assert_eq!(paced.get(|| async { Ok(2) }).await, Ok(2));
     }
 
     #[tokio::test(start_paused = true)]

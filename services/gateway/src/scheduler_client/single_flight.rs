@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Shared, WeakShared};
 
 pub(crate) struct SingleFlight<T: Clone> {
     newest: Mutex<Option<Flight<T>>>,
@@ -17,7 +17,8 @@ pub(crate) struct SingleFlight<T: Clone> {
 
 struct Flight<T: Clone> {
     begun: Arc<AtomicBool>,
-    result: Shared<BoxFuture<'static, T>>,
+    /// Gone when no caller waits any more.
+    result: WeakShared<BoxFuture<'static, T>>,
 }
 
 impl<T: Clone> Default for SingleFlight<T> {
@@ -36,20 +37,19 @@ impl<T: Clone> fmt::Debug for SingleFlight<T> {
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     /// Returns the result of a query that has not begun yet: the query that other callers wait for, or else `look`. If
-    /// a caller is dropped, its query continues for the other callers.
+    /// a caller is dropped, its query continues for the other callers; without any caller it is dropped.
     pub(crate) async fn join<Looking>(&self, look: impl FnOnce() -> Looking) -> T
     where
         Looking: Future<Output = T> + Send + 'static,
     {
         let result = {
             let mut newest = self.newest.lock();
-            match &*newest {
-                Some(turn) if !turn.begun.load(Ordering::SeqCst) => turn.result.clone(),
-                _ => {
-                    let before = newest.take().map(|turn| turn.result);
-                    let turn = Flight::after(before, look());
-                    let result = turn.result.clone();
-                    *newest = Some(turn);
+            let before = newest.as_ref().and_then(|turn| turn.result.upgrade());
+            match (&*newest, before) {
+                (Some(turn), Some(result)) if !turn.begun.load(Ordering::SeqCst) => result,
+                (_, before) => {
+                    let (begun, result) = after(before, look());
+                    *newest = result.downgrade().map(|result| Flight { begun, result });
                     result
                 }
             }
@@ -58,25 +58,21 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> Flight<T> {
-    fn after(
-        before: Option<Shared<BoxFuture<'static, T>>>,
-        look: impl Future<Output = T> + Send + 'static,
-    ) -> Self {
-        let begun = Arc::new(AtomicBool::new(false));
-        let beginning = Arc::clone(&begun);
-        let result = async move {
-            if let Some(before) = before {
-                before.await;
-            }
-            beginning.store(true, Ordering::SeqCst);
-            look.await
-        };
-        Self {
-            begun,
-            result: result.boxed().shared(),
+/// A query that begins when `before` has ended, and whether it has begun.
+fn after<T: Clone + Send + Sync + 'static>(
+    before: Option<Shared<BoxFuture<'static, T>>>,
+    look: impl Future<Output = T> + Send + 'static,
+) -> (Arc<AtomicBool>, Shared<BoxFuture<'static, T>>) {
+    let begun = Arc::new(AtomicBool::new(false));
+    let beginning = Arc::clone(&begun);
+    let result = async move {
+        if let Some(before) = before {
+            before.await;
         }
-    }
+        beginning.store(true, Ordering::SeqCst);
+        look.await
+    };
+    (begun, result.boxed().shared())
 }
 
 #[cfg(test)]
@@ -131,6 +127,8 @@ mod tests {
         }));
         assert_eq!(futures::poll!(&mut first), std::task::Poll::Pending);
         drop(first);
+        let given_up = turns.newest.lock().as_ref().unwrap().result.upgrade();
+        assert!(given_up.is_none());
         assert_eq!(turns.join(|| async { 2 }).await, 2);
     }
 }
