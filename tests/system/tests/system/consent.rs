@@ -1,7 +1,7 @@
 //! Effects that wait for the consent of a person (docs/runs.md#consent).
 
 use cts_testkit::{assert_contains, eventually};
-use cts_tests::{DEADLINE, Shape, executable, task};
+use cts_tests::{DEADLINE, Shape, executable, met, task};
 use serde_json::{Value, json};
 
 use crate::api::program::{CommandOutput, call};
@@ -166,6 +166,13 @@ async fn only_what_destroys_waits_and_an_effect_that_is_gone_comes_back() {
     scene.register("web", "web-2").await;
     let asked = effect(&scene, "pool", "waiting").await;
     assert_eq!(asked["counts"]["replaced"], 1, "{asked}");
+    // A change before the worker has given the run back would be a run of its own.
+    let path = format!("/v1/runs/{}", text(&asked, "run_id"));
+    eventually(DEADLINE, async || {
+        let run = scene.instance.api.get(&path).await;
+        met(run["run"]["status"] == "queued", run.to_string())
+    })
+    .await;
 
     scene.consul.deregister("web-2").await;
     eventually(DEADLINE, async || {

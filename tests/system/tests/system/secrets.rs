@@ -61,7 +61,7 @@ resource "terraform_data" "probe" {
       printf 'plain %s %s\n' "$PROBE_ENV" "$PROBE_SECRET"
       printf 'to stderr %s\n' "$PROBE_SECRET" >&2
       printf '%65530s%s\n' long "$PROBE_SECRET"
-      cat /proc/[0-9]*/cmdline >'@SITE@/evidence'
+      cat /proc/[0-9]*/cmdline >'@SITE@/evidence' 2>/dev/null || true
     EOT
   }
 }
