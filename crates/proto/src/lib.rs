@@ -1,5 +1,5 @@
-//! Messages, clients and servers generated from `proto/`, the form of messages in the REST API ([`json`]), and
-//! the permitted callers of each call ([`calls`]).
+//! Messages, clients and servers generated from `proto/`, the form of messages in the REST API ([`json`]) and
+//! for people ([`overview`]), and the permitted callers of each call ([`calls`]).
 //!
 //! The generated files are committed, so that a build needs neither `protoc` nor `buf`. The test
 //! `generated` writes them anew from `proto/` and fails if they were not up to date.
@@ -7,6 +7,7 @@
 pub mod calls;
 pub mod json;
 mod log_search;
+pub mod overview;
 pub mod run_report;
 pub mod time;
 mod time_text;

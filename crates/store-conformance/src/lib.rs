@@ -41,7 +41,7 @@ pub use scene::{
 };
 pub use upkeep::{
     access_store, archives, bundles, change_times, facts, hints, housekeeping, prune, restored,
-    ticks, traces, transfer,
+    revoked_sessions, sessions, ticks, traces, transfer,
 };
 
 /// A database of one test.

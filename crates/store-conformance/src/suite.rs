@@ -146,8 +146,18 @@ macro_rules! store_suite {
                 runs_and_events_name_who_asked_for_them,
                 a_destruction_that_waits_names_who_asked_for_it,
                 records_come_in_their_order_page_by_page,
-                refused_requests_drive_out_no_other_record,
+                refused_requests_and_logins_drive_out_no_other_record,
                 tokens_have_one_name_each,
+            }
+            sessions {
+                a_session_comes_back_as_it_was_stored_until_its_end,
+                the_oldest_session_of_a_person_ends_when_one_too_many_begins,
+                a_session_beyond_the_number_of_all_is_refused,
+                a_session_ends_with_its_token,
+                sessions_end_one_by_one_and_by_the_name_of_their_person,
+                logins_at_the_same_time_keep_the_limit_and_end_with_their_token,
+                sessions_are_read_again_only_if_they_have_changed,
+                logins_and_logouts_are_recorded_once,
             }
             ticks {
                 a_tick_that_finds_what_is_applied_is_an_event_without_a_run,

@@ -9,6 +9,8 @@ pub mod hints;
 pub mod housekeeping;
 pub mod prune;
 pub mod restored;
+pub mod revoked_sessions;
+pub mod sessions;
 pub mod ticks;
 pub mod traces;
 pub mod transfer;

@@ -6,7 +6,8 @@
 //! Locks are taken in this order, so that no deadlocks occur: the advisory lock of leadership, the advisory lock of
 //! inputs, rows of `tasks` by name, rows of `runs`. A change of a queued or running run, or of a request, has locked
 //! its task; appending to a log and renewing a lease lock only the run. The advisory lock of a concurrency group is
-//! tried and never waited for.
+//! tried and never waited for. Writers of sessions, and revocations of tokens, lock the row of `session_head` before
+//! rows of `access_tokens` and `sessions`.
 //!
 //! Before its first use, each connection is compared with the stored timeline: a failover may have lost commits
 //! (`timeline`).

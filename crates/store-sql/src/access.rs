@@ -1,4 +1,5 @@
-//! Tokens, and records of calls.
+//! Tokens, sessions, and records of calls.
 
 pub mod audit;
+pub mod sessions;
 pub mod tokens;

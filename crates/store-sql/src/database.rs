@@ -8,7 +8,8 @@ use cts_core::LeaderEpoch;
 use cts_store::enqueue::EnqueueError;
 use cts_store::{
     ApprovalError, BrakeError, CancelError, Claim, Completed, Completion, Continuity, Hint,
-    HintStream, LeaderError, Leadership, Lease, LeaseError, Member, StoreError, TaskError,
+    HintStream, LeaderError, Leadership, Lease, LeaseError, Member, SessionError, StoreError,
+    TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -180,6 +181,7 @@ failure!(
     CancelError,
     LeaderError,
     LeaseError,
+    SessionError,
     TaskError
 );
 

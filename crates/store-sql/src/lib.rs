@@ -18,7 +18,7 @@ mod store;
 pub mod tables;
 mod transfer;
 
-pub use access::{audit, tokens};
+pub use access::{audit, sessions, tokens};
 pub use configuration::{configurations, settings};
 pub use database::{
     Connections, Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable,

@@ -11,6 +11,7 @@ mod housekeeping;
 mod plans;
 mod remote_runs;
 mod restored;
+mod sessions;
 mod settings;
 mod workers;
 

@@ -317,5 +317,6 @@ pub const STAYING: &[(&str, &[&str], &str)] = staying![
         => "they describe one database";
     tables: task_versions, task_changes, audit_head => "they follow from other tables";
     tables: housekeeping, log_sizes => "the next leader measures again";
+    tables: sessions, session_head => "a login is for the gateways of one place, and is soon made again";
     tables: change_times => "they measure the processes and the database before the move";
 ];

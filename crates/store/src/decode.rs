@@ -13,7 +13,7 @@ use cts_core::{
     WorkerId, WorkerRecord,
 };
 
-pub use self::access_store::{audit_record, stored_token};
+pub use self::access_store::{audit_record, stored_session, stored_token};
 use self::states::leased_state;
 pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
 use crate::cluster::WorkerState;

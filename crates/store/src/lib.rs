@@ -76,6 +76,9 @@ pub use store::housekeeping::{
 pub use store::plans::{APPLY_PLANS_KEPT, INSPECTION_PLANS_KEPT, PlanStore};
 pub use store::remote_runs::RemoteRunStore;
 pub use store::restored::{AppliedState, Restoration, RestoredStore};
+pub use store::sessions::{
+    NewStoredSession, SessionError, SessionLimits, SessionStore, StoredSession, StoredSessions,
+};
 pub use store::workers::WorkerStore;
 pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, ShownEffect,

@@ -10,6 +10,7 @@ pub(crate) mod housekeeping;
 pub(crate) mod plans;
 pub(crate) mod remote_runs;
 pub(crate) mod restored;
+pub(crate) mod sessions;
 pub(crate) mod workers;
 
 use std::fmt;
@@ -36,6 +37,7 @@ use self::housekeeping::Housekeeping;
 use self::plans::PlanStore;
 use self::remote_runs::RemoteRunStore;
 use self::restored::RestoredStore;
+use self::sessions::SessionStore;
 use self::workers::WorkerStore;
 use crate::archive::{Archive, ArchivedRow};
 use crate::attempt::{AttemptRecord, LogExcerpts, LogRange};
@@ -73,6 +75,7 @@ pub trait Store:
     + FactStore
     + Continuity
     + AccessStore
+    + SessionStore
     + BrakeStore
     + PlanStore
     + ApprovalStore
@@ -86,6 +89,7 @@ pub trait Store:
     /// [`Store::delete_task`], [`Store::plan_destruction`], [`Store::release_task`],
     /// [`Store::decide_terraform_state`], [`Store::cancel_run`], [`WorkerStore::drain_worker`],
     /// [`ConfigurationStore::put_in_force`], [`AccessStore::create_token`], [`AccessStore::revoke_token`],
+    /// [`SessionStore::begin_session`], [`SessionStore::end_session`], [`SessionStore::end_sessions_of`],
     /// [`BrakeStore::release_brake`], [`ApprovalStore::decide_approvals`] and [`ApprovalStore::reopen_approvals`].
     fn recording(&self, record: AuditRecord) -> Arc<dyn Store>;
 

@@ -16,6 +16,7 @@ mod queue;
 pub(crate) mod read_ahead;
 pub(crate) mod registrations;
 pub(crate) mod run_service;
+pub(crate) mod session_service;
 pub(crate) mod task_service;
 mod task_states;
 pub(crate) mod worker_service;

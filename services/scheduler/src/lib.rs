@@ -13,7 +13,7 @@
 //! * `configuration`: which task blocks are in force;
 //! * `grpc`: the services that others call;
 //! * `approval`: what the rules about consent see of a plan;
-//! * `audit`: the records of calls; `tokens`: the tokens that change while the scheduler runs;
+//! * `audit`: the records of calls; `tokens`: tokens and sessions, which change while the scheduler runs;
 //! * `notifier`: hints that something has changed, in this process and between replicas;
 //! * `explain`: why a task ran, or waits.
 

@@ -9,6 +9,7 @@ use cts_core::Verdict;
 use cts_core::lease::PlanKey;
 use cts_core::settings::ClusterKey;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
+use cts_proto::access::v1::session_service_server::SessionServiceServer;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::cluster::v1::follow_service_server::FollowServiceServer;
@@ -19,7 +20,7 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch};
-use cts_store::{Hint, LeaderError};
+use cts_store::{Hint, LeaderError, StoredSessions};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +46,7 @@ use crate::grpc::overview::Overviews;
 use crate::grpc::plan_service::PlanEndpoint;
 use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
+use crate::grpc::session_service::SessionEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
 use crate::leader::Leader;
@@ -63,6 +65,7 @@ use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
 use crate::tokens::Tokens;
+use crate::tokens::followed::Followed;
 use crate::unschedulable::Unschedulable;
 
 /// One replica of the scheduler. Its services can be served before it runs.
@@ -73,6 +76,7 @@ pub struct Scheduler {
     task_reader: TaskReader,
     cluster_key: Option<ClusterKey>,
     tokens: Tokens,
+    sessions: Followed<StoredSessions>,
     refusals: Refusals,
     proofs: LeaseProofs,
     plan_key: PlanKey,
@@ -221,6 +225,7 @@ impl Scheduler {
             task_reader,
             cluster_key,
             tokens: Tokens::default(),
+            sessions: Followed::default(),
             refusals: Refusals::default(),
             proofs,
             plan_key,
@@ -318,6 +323,12 @@ impl Scheduler {
                 self.proofs.clone(),
             )))
             .with(RunServiceServer::new(runs.clone()))
+            .with(SessionServiceServer::new(SessionEndpoint {
+                store: Arc::clone(store),
+                notifier: Arc::clone(notifier),
+                sessions: self.sessions.clone(),
+                shutdown: shutdown.clone(),
+            }))
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),
                 work: self.task_work(shutdown),
@@ -392,6 +403,7 @@ impl Scheduler {
             options,
             leader,
             tokens,
+            sessions,
             refusals,
             outgoing,
             grants,
@@ -432,6 +444,10 @@ impl Scheduler {
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), unschedulable),
                 log_follower::watch(Arc::clone(&store), Arc::clone(&notifier)),
                 tokens.watch(Arc::clone(&store), &notifier),
+                sessions.watch("sessions", &notifier, |known| {
+                    let store = Arc::clone(&store);
+                    async move { store.sessions(known.map(|known| known.version)).await }
+                }),
                 retention::keep(Arc::clone(&store), audit.kept_for, audit.kept),
                 metrics.count_loop(&*store, scheduler),
                 async {

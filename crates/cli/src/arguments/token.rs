@@ -31,12 +31,18 @@ pub enum TokenCommand {
         #[command(flatten)]
         wide: WideOption,
     },
-    /// Revoke a token: within some seconds it is refused.
+    /// Revoke a token, or end the sessions of a person on the page: within some seconds they are refused.
+    #[command(after_help = "Example:\n\n    \
+        $ cts token revoke -sessions user:alice -config-file cts.hcl\n    \
+        2 sessions of \"user:alice\" ended. Gateways refuse the cookies within some seconds.")]
     Revoke {
         /// The store.
         #[command(flatten)]
         place: StorePlace,
-        /// Name of the token.
+        /// End the sessions of NAME instead. A token of that name stays valid.
+        #[arg(long)]
+        sessions: bool,
+        /// Name of the token; with -sessions, of the caller as in audit records, or KIND:NAME, as in user:alice.
         #[arg(value_name = "NAME")]
         name: String,
     },

@@ -23,7 +23,7 @@ pub struct AuditRecord {
     pub caller: Caller,
     /// The call.
     pub action: AuditAction,
-    /// The task, run, worker or token that the call names; empty if it names none. For a refused request its path.
+    /// The task, run, worker, token or person that the call names; empty if it names none. For a refused request its path.
     pub target: String,
     /// Its arguments by name, without secrets.
     pub arguments: BTreeMap<String, String>,
@@ -73,6 +73,12 @@ spelled! {
         CreateToken = "token.create",
         /// A token is revoked.
         RevokeToken = "token.revoke",
+        /// A session of the page begins.
+        BeginSession = "session.begin",
+        /// A session of the page ends by a logout.
+        EndSession = "session.end",
+        /// Sessions of the page are revoked.
+        RevokeSessions = "session.revoke",
         /// A request that the access rules refuse.
         Request = "request",
     }

@@ -623,3 +623,556 @@ pub mod access_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// A session, without the secret of its cookie.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Session {
+    /// SHA-256 of the secret.
+    #[prost(bytes = "vec", tag = "1")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+    /// How its person was recognised: "token" or "user".
+    #[prost(string, tag = "2")]
+    pub kind: ::prost::alloc::string::String,
+    /// Name of the token, or the subject.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// The issuer of the user's token; empty otherwise.
+    #[prost(string, tag = "4")]
+    pub issuer: ::prost::alloc::string::String,
+    /// Its role, such as "operate,approve".
+    #[prost(string, tag = "5")]
+    pub role: ::prost::alloc::string::String,
+    /// Patterns of the tasks that it is limited to; empty for all tasks.
+    #[prost(string, repeated, tag = "6")]
+    pub tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Time of the login, by the database.
+    #[prost(message, optional, tag = "7")]
+    pub begun_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it ends, by the database.
+    #[prost(message, optional, tag = "8")]
+    pub ends_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// Asks for the sessions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FollowSessionsRequest {}
+/// A part of the sessions, or of a change of them.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FollowSessionsResponse {
+    /// Sessions that are new to the follower; at most 100 in one message.
+    #[prost(message, repeated, tag = "1")]
+    pub begun: ::prost::alloc::vec::Vec<Session>,
+    /// SHA-256 of sessions that are no longer valid.
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    pub ended: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// Whether the messages up to this one are all sessions of one moment.
+    #[prost(bool, tag = "3")]
+    pub complete: bool,
+}
+/// A login. Its person is the caller of the call.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BeginSessionRequest {
+    /// SHA-256 of the secret.
+    #[prost(bytes = "vec", tag = "1")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+    /// Its role, such as "operate,approve".
+    #[prost(string, tag = "2")]
+    pub role: ::prost::alloc::string::String,
+    /// Patterns of the tasks that it is limited to; empty for all tasks.
+    #[prost(string, repeated, tag = "3")]
+    pub tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// SHA-256 of the static token of the login, with which the session ends; empty without one.
+    #[prost(bytes = "vec", tag = "4")]
+    pub token_sha256: ::prost::alloc::vec::Vec<u8>,
+    /// How long it lasts, at most 7 days.
+    #[prost(message, optional, tag = "5")]
+    pub lasts: ::core::option::Option<::prost_types::Duration>,
+}
+/// The session has begun.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BeginSessionResponse {
+    /// The session.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+/// A logout.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndSessionRequest {
+    /// SHA-256 of the secret.
+    #[prost(bytes = "vec", tag = "1")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+}
+/// The session has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndSessionResponse {}
+/// Generated client implementations.
+#[cfg(feature = "grpc")]
+pub mod session_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Logins on the page (docs/access.md#sessions). For gateways. Served by every scheduler.
+    #[derive(Debug, Clone)]
+    pub struct SessionServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl SessionServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> SessionServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> SessionServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            SessionServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Sends all sessions, then each change.
+        pub async fn follow_sessions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FollowSessionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::FollowSessionsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.access.v1.SessionService/FollowSessions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("cts.access.v1.SessionService", "FollowSessions"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Begins a session of the caller that the metadata name. RESOURCE_EXHAUSTED if there are too many sessions,
+        /// FAILED_PRECONDITION if the token is not valid any more.
+        pub async fn begin_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BeginSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BeginSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.access.v1.SessionService/BeginSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.access.v1.SessionService", "BeginSession"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ends a session. The call may be repeated.
+        pub async fn end_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::EndSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EndSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.access.v1.SessionService/EndSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.access.v1.SessionService", "EndSession"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+#[cfg(feature = "grpc")]
+pub mod session_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with SessionServiceServer.
+    #[async_trait]
+    pub trait SessionService: std::marker::Send + std::marker::Sync + 'static {
+        /// Server streaming response type for the FollowSessions method.
+        type FollowSessionsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::FollowSessionsResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Sends all sessions, then each change.
+        async fn follow_sessions(
+            &self,
+            request: tonic::Request<super::FollowSessionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::FollowSessionsStream>,
+            tonic::Status,
+        >;
+        /// Begins a session of the caller that the metadata name. RESOURCE_EXHAUSTED if there are too many sessions,
+        /// FAILED_PRECONDITION if the token is not valid any more.
+        async fn begin_session(
+            &self,
+            request: tonic::Request<super::BeginSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BeginSessionResponse>,
+            tonic::Status,
+        >;
+        /// Ends a session. The call may be repeated.
+        async fn end_session(
+            &self,
+            request: tonic::Request<super::EndSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EndSessionResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Logins on the page (docs/access.md#sessions). For gateways. Served by every scheduler.
+    #[derive(Debug)]
+    pub struct SessionServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> SessionServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for SessionServiceServer<T>
+    where
+        T: SessionService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/cts.access.v1.SessionService/FollowSessions" => {
+                    #[allow(non_camel_case_types)]
+                    struct FollowSessionsSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::ServerStreamingService<super::FollowSessionsRequest>
+                    for FollowSessionsSvc<T> {
+                        type Response = super::FollowSessionsResponse;
+                        type ResponseStream = T::FollowSessionsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FollowSessionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::follow_sessions(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FollowSessionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.access.v1.SessionService/BeginSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct BeginSessionSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::UnaryService<super::BeginSessionRequest>
+                    for BeginSessionSvc<T> {
+                        type Response = super::BeginSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BeginSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::begin_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BeginSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.access.v1.SessionService/EndSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct EndSessionSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::UnaryService<super::EndSessionRequest>
+                    for EndSessionSvc<T> {
+                        type Response = super::EndSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::EndSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::end_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = EndSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for SessionServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "cts.access.v1.SessionService";
+    impl<T> tonic::server::NamedService for SessionServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}

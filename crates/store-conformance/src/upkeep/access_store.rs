@@ -206,7 +206,7 @@ pub async fn records_come_in_their_order_page_by_page<F: Fixture>() {
     assert_eq!(numbers(page.expect("it can be read")), [4, 5]);
 }
 
-pub async fn refused_requests_drive_out_no_other_record<F: Fixture>() {
+pub async fn refused_requests_and_logins_drive_out_no_other_record<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let store = scene.store();
     let change = call(AuditAction::CancelRun, "r");
@@ -221,6 +221,15 @@ pub async fn refused_requests_drive_out_no_other_record<F: Fixture>() {
     let left = records(&scene).await;
     assert_eq!(left.len(), 11);
     assert_eq!(left.last().map(|stored| &stored.record), Some(&change));
+    let logins = [AuditAction::BeginSession, AuditAction::EndSession];
+    let logins = logins.repeat(15).into_iter();
+    let logins: Vec<_> = logins.map(|action| call(action, "ci")).collect();
+    store.audit(&logins).await.expect("it can be stored");
+    let forgotten = store.prune_audit(seconds(60), 20).await;
+    assert_eq!(forgotten.expect("it can be pruned"), 25);
+    let left = records(&scene).await;
+    assert_eq!(left.len(), 16);
+    assert_eq!(left.last().map(|stored| &stored.record), Some(&change));
     let changes: Vec<_> = (0..30).map(|_| change.clone()).collect();
     store.audit(&changes).await.expect("it can be stored");
     store
@@ -232,7 +241,7 @@ pub async fn refused_requests_drive_out_no_other_record<F: Fixture>() {
         .iter()
         .map(|stored| stored.number)
         .collect();
-    assert_eq!(numbers, (42..=61).rev().collect::<Vec<u64>>());
+    assert_eq!(numbers, (72..=91).rev().collect::<Vec<u64>>());
     scene.advance(seconds(61));
     store.audit(&[change]).await.expect("it can be stored");
     store
@@ -241,7 +250,7 @@ pub async fn refused_requests_drive_out_no_other_record<F: Fixture>() {
         .expect("it can be pruned");
     let left = records(&scene).await;
     assert_eq!(left.len(), 1);
-    assert_eq!(left[0].number, 62);
+    assert_eq!(left[0].number, 92);
 }
 
 pub async fn tokens_have_one_name_each<F: Fixture>() {

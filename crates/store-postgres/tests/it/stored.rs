@@ -3,7 +3,7 @@
 use cts_core::runs::AttemptOutcome;
 use cts_store::{LeaseError, StoreError};
 use cts_store_conformance::{
-    Scene, bytes_of, held_run, input, kept_rules, spec, stored_input, task,
+    Scene, bytes_of, held_run, input, kept_rules, revoked_sessions, spec, stored_input, task,
 };
 
 use crate::fixture::PostgresFixture;
@@ -89,6 +89,15 @@ async fn statements_of_earlier_programs_leave_rules_of_consent_in_force() {
     let deletion = kept_rules::EARLIER_DELETION;
     scene.fixture().tamper(deletion).await;
     kept_rules::keeps_its_deleted_rule(&scene).await;
+}
+
+#[tokio::test]
+async fn a_token_that_an_earlier_program_revokes_takes_its_sessions_along() {
+    let scene = revoked_sessions::with_a_token::<PostgresFixture>().await;
+    let fixture = scene.fixture();
+    fixture.tamper(revoked_sessions::EARLIER_REVOCATION).await;
+    let rows = async || fixture.number("SELECT count(*) FROM sessions").await;
+    revoked_sessions::ends_with_its_token(&scene, rows).await;
 }
 
 #[tokio::test]

@@ -159,6 +159,15 @@ pub async fn prune(
             Some(kept / 2),
         ),
         (
+            "-- prune_audit: too many logins; index audit_logins
+            DELETE FROM audit_records WHERE number IN (
+                SELECT number FROM audit_records WHERE action IN ('session.begin', 'session.end') AND number <= (
+                    SELECT number FROM audit_records WHERE action IN ('session.begin', 'session.end')
+                    ORDER BY number DESC LIMIT 1 OFFSET $1)
+                ORDER BY number LIMIT $2)",
+            Some(kept / 4),
+        ),
+        (
             "-- prune_audit: too many records
             DELETE FROM audit_records WHERE number IN (
                 SELECT number FROM audit_records WHERE number <= (

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cts_store::{Refused, RefusedCode, Store as _, StoreError, TaskChange};
-use cts_store_conformance::{Fixture, Scene, held_run, input, kept_rules, task};
+use cts_store_conformance::{Fixture, Scene, held_run, input, kept_rules, revoked_sessions, task};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in};
@@ -81,6 +81,15 @@ async fn statements_of_earlier_programs_leave_rules_of_consent_in_force() {
     let deletion = kept_rules::EARLIER_DELETION;
     scene.fixture().tamper(deletion).await;
     kept_rules::keeps_its_deleted_rule(&scene).await;
+}
+
+#[tokio::test]
+async fn a_token_that_an_earlier_program_revokes_takes_its_sessions_along() {
+    let scene = revoked_sessions::with_a_token::<SqliteFixture>().await;
+    let fixture = scene.fixture();
+    fixture.tamper(revoked_sessions::EARLIER_REVOCATION).await;
+    let rows = async || fixture.number("SELECT count(*) FROM sessions").await;
+    revoked_sessions::ends_with_its_token(&scene, rows).await;
 }
 
 #[tokio::test]

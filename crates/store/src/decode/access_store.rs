@@ -1,10 +1,11 @@
-//! Tokens and audit records.
+//! Tokens, sessions and audit records.
 
-use cts_core::callers::{AuditOutcome, AuditRecord, Caller, Role};
+use cts_core::callers::{AuditOutcome, AuditRecord, Caller, CallerKind, Role};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::store::access::{StoredRecord, StoredToken};
+use crate::store::sessions::StoredSession;
 
 /// A record of a call.
 pub fn audit_record(row: &dyn Columns) -> Result<StoredRecord, StoreError> {
@@ -38,8 +39,6 @@ pub fn audit_record(row: &dyn Columns) -> Result<StoredRecord, StoreError> {
 /// A token.
 pub fn stored_token(row: &dyn Columns) -> Result<StoredToken, StoreError> {
     let row = Fields::new(row, "read a token", "access_tokens").keyed("name")?;
-    let hash = row.bytes("sha256")?;
-    let hash = hash.try_into();
     let role: Option<Role> = row.text("role")?.parse().ok();
     let role = if row.flag("approves")? {
         role.map(|role| role.with(Role::Approve))
@@ -48,11 +47,33 @@ pub fn stored_token(row: &dyn Columns) -> Result<StoredToken, StoreError> {
     };
     Ok(StoredToken {
         name: row.text("name")?.to_owned(),
-        sha256: hash.map_err(|_other| row.cell("sha256").corrupt("it is no SHA-256"))?,
+        sha256: sha256(&row)?,
         role,
         tasks: row.json("tasks")?,
         created_at: row.time("created_at")?,
         created_by: row.text("created_by")?.to_owned(),
         expires_at: row.time_if_any("expires_at")?,
     })
+}
+
+/// A session.
+pub fn stored_session(row: &dyn Columns) -> Result<StoredSession, StoreError> {
+    let row = Fields::new(row, "read a session", "sessions").keyed("name")?;
+    Ok(StoredSession {
+        sha256: sha256(&row)?,
+        // A kind of a later version.
+        kind: row.text("kind")?.parse().unwrap_or(CallerKind::Anonymous),
+        name: row.text("name")?.to_owned(),
+        issuer: row.text("issuer")?.to_owned(),
+        role: row.text("role")?.parse().ok(),
+        tasks: row.json("tasks")?,
+        begun_at: row.time("begun_at")?,
+        ends_at: row.time("ends_at")?,
+    })
+}
+
+fn sha256(row: &Fields<'_>) -> Result<[u8; 32], StoreError> {
+    let bytes = row.bytes("sha256")?;
+    let hash = bytes.try_into();
+    hash.map_err(|_other| row.cell("sha256").corrupt("it is no SHA-256"))
 }

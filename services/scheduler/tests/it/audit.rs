@@ -1,5 +1,7 @@
 //! Tokens, and the records of calls (docs/access.md#audit).
 
+mod sessions;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

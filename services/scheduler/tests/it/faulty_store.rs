@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::brake::NotedFleet;
-use cts_core::callers::AuditRecord;
+use cts_core::callers::{AuditRecord, CallerKind};
 use cts_core::lease::{LeaseKey, PlanKey};
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
@@ -26,10 +26,11 @@ use cts_store::{
     Enqueued, ExpiredLeases, FactStore, FileRules, FirstApply, GivenConsent, Heartbeat, HeldLeases,
     Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError,
     LogExcerpts, LogLine, LogPage, LogRange, Member, MemberConfiguration, MemberState,
-    NewStoredToken, NewTask, PendingDeletions, PermitAnswer, PlanStore, QueueDepth, Refused,
-    Registered, RemoteRunStore, Removed, Requeued, Restoration, RestoredStore, Retention,
-    RunFilter, RunRecord, RunRequest, SeenBrake, SettingsChange, SettingsStore, Settlement,
-    ShownPlan, ShownRun, SpaceWarnings, Store, StoreError, StoredBrake, StoredRecord, StoredTask,
+    NewStoredSession, NewStoredToken, NewTask, PendingDeletions, PermitAnswer, PlanStore,
+    QueueDepth, Refused, Registered, RemoteRunStore, Removed, Requeued, Restoration, RestoredStore,
+    Retention, RunFilter, RunRecord, RunRequest, SeenBrake, SessionError, SessionLimits,
+    SessionStore, SettingsChange, SettingsStore, Settlement, ShownPlan, ShownRun, SpaceWarnings,
+    Store, StoreError, StoredBrake, StoredRecord, StoredSession, StoredSessions, StoredTask,
     StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun,
     Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
@@ -235,6 +236,14 @@ faulty! {
     fn create_token(&self, token: &NewStoredToken) -> Result<bool, StoreError>;
     fn revoke_token(&self, name: &str) -> Result<bool, StoreError>;
     fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+}
+
+faulty! {
+    SessionStore:
+    fn begin_session(&self, session: &NewStoredSession, limits: SessionLimits) -> Result<StoredSession, SessionError>;
+    fn end_session(&self, sha256: &[u8; 32]) -> Result<bool, StoreError>;
+    fn end_sessions_of(&self, name: &str, kind: Option<CallerKind>) -> Result<u64, StoreError>;
+    fn sessions(&self, known: Option<i64>) -> Result<Option<StoredSessions>, StoreError>;
 }
 
 faulty! {

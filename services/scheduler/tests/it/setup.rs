@@ -10,6 +10,7 @@ use cts_core::{
     ServiceInstance, TaskDraft, TaskSpec,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
+use cts_proto::access::v1::session_service_client::SessionServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
@@ -57,6 +58,7 @@ pub(crate) struct Setup {
     pub(crate) follow: FollowServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) access: AccessServiceClient<Channel>,
+    pub(crate) sessions: SessionServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
     pub(crate) requests: RunRequests,
     pub(crate) checks: DisabledChecks,
@@ -171,7 +173,8 @@ impl Setup {
             cluster: ClusterServiceClient::new(channel.clone()),
             follow: FollowServiceClient::new(channel.clone()),
             workers: WorkerServiceClient::new(channel.clone()),
-            access: AccessServiceClient::new(channel),
+            access: AccessServiceClient::new(channel.clone()),
+            sessions: SessionServiceClient::new(channel),
             watcher,
             requests,
             checks,

@@ -7,6 +7,7 @@ use cts_api_client::{ApiClient, Overview};
 use cts_proto::cluster::v1::{
     GetOverviewResponse, ObservedData, OverviewWatcher, Problem, WorkerCondition,
 };
+use cts_proto::overview;
 use cts_proto::run::v1::GetQueueResponse;
 use serde_json::json;
 
@@ -87,7 +88,14 @@ fn page(overview: &Overview, width: TableWidth) -> String {
     entries.extend([
         ("Queue", queue(overview.queue.as_ref())),
         ("Consul", consul(overview.data.as_ref())),
-        ("Tasks", tasks(overview)),
+        (
+            "Tasks",
+            format!(
+                "{}{}",
+                overview::tasks(overview),
+                overview::states(overview)
+            ),
+        ),
     ]);
     let brake = overview.brake.as_ref();
     entries.extend(not_set(brake).map(|text| ("Brake", text)));
@@ -97,7 +105,7 @@ fn page(overview: &Overview, width: TableWidth) -> String {
 
 fn problems(overview: &GetOverviewResponse, width: TableWidth) -> String {
     if overview.problems.is_empty() {
-        return "No problems.\n".to_owned();
+        return format!("{}.\n", overview::problems(overview));
     }
     let mut text = table(
         ["TASK", "PROBLEM"],
@@ -198,18 +206,6 @@ fn consul(data: Option<&ObservedData>) -> String {
         text = format!("{text}, not readable since {since}: {}", data.unreadable);
     }
     text
-}
-
-fn tasks(overview: &GetOverviewResponse) -> String {
-    let all: u32 = overview.tasks.values().sum();
-    let states = overview.tasks.iter();
-    let states: Vec<String> = states
-        .map(|(state, number)| format!("{number} {}", state.replace('_', " ")))
-        .collect();
-    if states.is_empty() {
-        return all.to_string();
-    }
-    format!("{all}: {}", states.join(", "))
 }
 
 #[cfg(test)]

@@ -266,6 +266,7 @@ async fn processes_requests_keys_and_explanations_do_not_move() {
     for row in [
         "INSERT INTO hastened_tasks VALUES ('steady', 1)",
         "INSERT INTO change_times VALUES (0, '', '{}')",
+        "INSERT INTO sessions VALUES (zeroblob(32), 'user', 'alice', '', 'read', '[]', NULL, 0, 9000000000000000)",
     ] {
         scene.fixture().tamper(row).await;
     }
@@ -282,6 +283,7 @@ async fn processes_requests_keys_and_explanations_do_not_move() {
         "lease_key",
         "hastened_tasks",
         "change_times",
+        "sessions",
         "archives",
         "log_sizes",
     ] {

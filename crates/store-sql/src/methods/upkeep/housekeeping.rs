@@ -61,7 +61,8 @@ pub async fn note_lost(c: &mut dyn Connection, run: Option<RunId>) -> Result<(),
     Ok(())
 }
 
-/// Forgets drafts whose requests have no waiting caller, leases that were lost more than `age` ago, and old times.
+/// Forgets drafts whose requests have no waiting caller, leases that were lost more than `age` ago, old times, and
+/// sessions that have ended.
 pub(crate) async fn forget(c: &mut dyn Connection, age: Duration) -> Result<(), StoreError> {
     for (text, age) in [
         (
@@ -82,8 +83,12 @@ pub(crate) async fn forget(c: &mut dyn Connection, age: Duration) -> Result<(), 
             "-- prune: times\nDELETE FROM change_times WHERE begins_at < {now} - $1",
             TIMES_KEPT,
         ),
+        (
+            "-- prune: sessions; index sessions_ends\nDELETE FROM sessions WHERE ends_at <= {now} - $1",
+            Duration::ZERO,
+        ),
     ] {
-        let forgotten = sql("forget drafts, lost leases and times", text);
+        let forgotten = sql("forget drafts, lost leases, times and sessions", text);
         forgotten.bind(age).execute(c).await?;
     }
     Ok(())

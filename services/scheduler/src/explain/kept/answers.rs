@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use cts_core::callers::TaskPatterns;
 use cts_core::runs::RunStatus;
 use cts_core::{CurrentState, TaskName, WorkerId};
+use cts_proto::overview::grid_character;
 use cts_proto::task::v1 as proto;
-use cts_proto::task::v1::{CurrentStateName, TaskOrder};
+use cts_proto::task::v1::TaskOrder;
 use cts_rpc::convert;
 use cts_store::QueueDepth;
 
@@ -156,7 +157,7 @@ impl KeptStates {
     /// One character for the state of each of these tasks, by name.
     pub(in crate::explain) fn grid(&self, tasks: &TaskPatterns) -> String {
         let states = self.among(tasks).map(|(_, kept)| kept.state.name());
-        states.map(character).collect()
+        states.map(grid_character).collect()
     }
 
     /// The marks of these tasks, unless this number is that of the newest change.
@@ -171,24 +172,5 @@ impl KeptStates {
         let all = self.tasks.iter();
         let visible = all.filter_map(|(name, kept)| Some((name, kept.as_ref()?)));
         visible.filter(move |(name, _)| tasks.matches(name.as_str()))
-    }
-}
-
-/// The character of a state in the grid (docs/rest.md#pages-and-grid).
-pub(super) const fn character(state: CurrentStateName) -> char {
-    match state {
-        CurrentStateName::Unspecified => '?',
-        CurrentStateName::Running => 'r',
-        CurrentStateName::Waiting => 'w',
-        CurrentStateName::Queued => 'q',
-        CurrentStateName::Retrying => 't',
-        CurrentStateName::Blocked => 'b',
-        CurrentStateName::Blind => 'l',
-        CurrentStateName::Disabled => 'd',
-        CurrentStateName::Deleting => 'g',
-        CurrentStateName::NeverRun => 'n',
-        CurrentStateName::Successful => 's',
-        CurrentStateName::Errored => 'e',
-        CurrentStateName::Critical => 'c',
     }
 }

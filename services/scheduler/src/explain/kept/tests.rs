@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use cts_core::callers::TaskPatterns;
 use cts_core::runs::RunKind;
 use cts_core::{Blocked, InstanceCounts, RunId, TaskStatus};
+use cts_proto::overview::grid_character;
 use cts_proto::task::v1::ListTaskPageRequest;
 use cts_store::ShownRun;
 use uuid::Uuid;
@@ -373,7 +374,7 @@ fn pages_are_filtered_sorted_and_complete() {
 #[test]
 fn each_state_has_a_character_of_its_own() {
     let states = CurrentState::ALL.map(convert::current_state_to_wire);
-    let characters: BTreeSet<char> = states.map(answers::character).into();
+    let characters: BTreeSet<char> = states.map(grid_character).into();
     assert_eq!(characters.len(), states.len());
     assert!(characters.iter().all(char::is_ascii_lowercase));
 }
