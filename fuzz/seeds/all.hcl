@@ -52,4 +52,5 @@ task { name = "c" module = "m/n/o" condition "intentions" { source_services { na
 service { name = "web" id = "w" datacenter = "dc1" cts_user_defined_meta { a = "b" } }
 approval = "destroy"
 approval_expires = "12h"
+page { listen = "[::1]:8559" path_prefix = "/a/b/" url = "https://cts.example" color = "red" session = "1h" }
 fleet_max_shrink { share = "20%" within = "10m" at_least = 20 }

@@ -1,4 +1,4 @@
-//! Credentials of people and programs: static tokens and tokens of OIDC issuers (docs/access.md).
+//! Credentials of people and programs: static tokens, tokens of OIDC issuers, and sessions of the page (docs/access.md).
 //!
 //! The crate decides who a caller is, and with which role. Callers of this crate decide what the role may do.
 //! Keys of issuers are read over HTTPS; the static tokens are an argument ([`TokenTable`]).
@@ -7,11 +7,13 @@
 
 mod authenticator;
 mod bearer;
+mod by_hash;
 mod denied;
 mod failures;
 mod oidc;
 mod principal;
 mod refusals;
+mod sessions;
 mod token;
 mod tokens;
 
@@ -19,8 +21,12 @@ pub use authenticator::Authenticator;
 pub use bearer::bearer;
 pub use denied::Denied;
 pub use failures::Failures;
-pub use oidc::{IssuerError, IssuerSettings, Issuers};
+pub use oidc::{
+    IssuerError, IssuerLogin, IssuerLoginError, IssuerSettings, Issuers, LoginSettings, LoginToken,
+    PendingLogin,
+};
 pub use principal::Principal;
 pub use refusals::{RefusalSink, Refusals};
+pub use sessions::{FoundSession, Session, SessionSecret, SessionTable};
 pub use token::{NewToken, TOKEN_PREFIX, TokenHash};
 pub use tokens::{TokenEntry, TokenTable};

@@ -4,6 +4,8 @@ mod claims;
 mod documents;
 mod key_set;
 mod keys;
+mod login;
+mod pending_login;
 mod settings;
 
 use std::sync::Arc;
@@ -21,6 +23,8 @@ use serde_json::{Map, Value};
 use self::claims::{moment, role, text};
 pub use self::documents::IssuerError;
 use self::keys::Keys;
+pub use self::login::{IssuerLogin, IssuerLoginError, LoginSettings, LoginToken};
+pub use self::pending_login::PendingLogin;
 pub use self::settings::IssuerSettings;
 use crate::denied::Denied;
 use crate::principal::Principal;

@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 /// The beginning of every token, by which scanners for leaked secrets find them.
 pub const TOKEN_PREFIX: &str = "cts_";
 
-/// Bytes of chance in a token.
-const BYTES: usize = 32;
+/// Bytes of chance in a token, and in the secret of a session.
+pub(crate) const BYTES: usize = 32;
 
-/// SHA-256 of a whole token. A token cannot be guessed, so it needs no slow hash.
+/// SHA-256 of a whole token, or of the secret of a session. Neither can be guessed, so they need no slow hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenHash(pub [u8; 32]);
 
@@ -33,14 +33,18 @@ impl NewToken {
     /// # Errors
     /// If the system has none.
     pub fn random() -> io::Result<Self> {
-        let mut bytes = [0; BYTES];
-        let filled = getrandom::fill(&mut bytes);
-        filled.map_err(|error| io::Error::other(error.to_string()))?;
-        let text = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
-        let secret = SecretString::from(text);
+        let secret = SecretString::from(format!("{TOKEN_PREFIX}{}", random_text()?));
         let hash = TokenHash::of(secret.expose_secret());
         Ok(Self { secret, hash })
     }
+}
+
+/// [`BYTES`] of the system's randomness, for URLs and headers.
+pub(crate) fn random_text() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 impl TokenHash {

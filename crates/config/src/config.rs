@@ -15,7 +15,7 @@ use crate::blocks::consul::ConsulConfig;
 use crate::blocks::database::{DatabaseConfig, DatabaseUrl, DatabaseUrlError};
 use crate::blocks::driver::{BackendRefusal, TerraformDriver};
 use crate::blocks::environment;
-use crate::blocks::gateway::GatewayConfig;
+use crate::blocks::gateway::{GatewayConfig, PageConfig};
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
 use crate::blocks::scheduler::{OnTakeover, SchedulerConfig};
 use crate::blocks::security::SecurityConfig;
@@ -75,6 +75,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// `gateway`, a cts-only block.
     pub gateway: GatewayConfig,
+    /// `page`, a cts-only block.
+    pub page: PageConfig,
     /// `fleet_max_shrink`, a cts-only block: the brake of the fleet; `None` while it is off.
     pub fleet_max_shrink: Option<FleetMaxShrink>,
     /// `approval` and `approval_expires`, cts-only: consent for tasks without a rule of their own.

@@ -29,7 +29,9 @@ pub use blocks::client_tls::ClientTls;
 pub use blocks::consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};
 pub use blocks::database::{DatabaseConfig, DatabaseUrl, DatabaseUrlError};
 pub use blocks::driver::{BackendRefusal, ReleaseSource, TerraformDriver};
-pub use blocks::gateway::{ForwardedHeader, GatewayConfig, GatewayMode};
+pub use blocks::gateway::{
+    ForwardedHeader, GatewayConfig, GatewayMode, LoginToken, PageConfig, PageLoginConfig,
+};
 pub use blocks::high_availability::{HaStorage, HighAvailability};
 pub use blocks::scheduler::{OnTakeover, SchedulerConfig};
 pub use blocks::security::{AuditConfig, KeyFileError, OidcConfig, SecurityConfig};

@@ -12,6 +12,7 @@ use crate::blocks::database::decode_database;
 use crate::blocks::driver::decode_driver;
 use crate::blocks::environment::Environment;
 use crate::blocks::fleet_max_shrink::decode_fleet_max_shrink;
+use crate::blocks::gateway::decode_page;
 use crate::blocks::high_availability::decode_high_availability;
 use crate::blocks::license::ignore_license;
 use crate::blocks::provider::decode_providers;
@@ -105,6 +106,7 @@ fn decode_keys(
     let worker: WorkerConfig = read_block(top, "worker");
     let security: SecurityConfig = read_block(top, "security");
     let gateway = read_block(top, "gateway");
+    let page = decode_page(top.block_or_empty("page"), &security);
     let telemetry = read_block(top, "telemetry");
     let fleet_max_shrink = decode_fleet_max_shrink(top.block("fleet_max_shrink"));
     let approvals = decode_approvals(top, in_cloud);
@@ -190,6 +192,7 @@ fn decode_keys(
         worker,
         security,
         gateway,
+        page,
         telemetry,
         fleet_max_shrink,
         approvals,

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
 /// Longest part of a header in a message, in characters.
 const SHOWN: usize = 200;
 
@@ -30,6 +32,11 @@ pub enum ForeignRequest {
         "a page of '{0}' may not change anything: if the page is yours, add its origin to security.origins"
     )]
     Origin(String),
+    /// A change on a page comes from elsewhere than that page.
+    #[error(
+        "a request of '{0}' may not change anything on this page: open the page at its own address"
+    )]
+    Elsewhere(String),
 }
 
 impl Browsers {
@@ -45,16 +52,11 @@ impl Browsers {
         headers: &HeaderMap,
         tls: bool,
     ) -> Result<(), ForeignRequest> {
-        let host = host_of(uri, headers);
         let origins = || headers.get_all(header::ORIGIN).iter();
         let is_known = |origin: &HeaderValue| self.origins.iter().any(|known| origin == known);
         if !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
-            let scheme = if tls { "https" } else { "http" };
-            let own = host.map(|host| format!("{scheme}://{host}"));
-            let is_own = |origin: &HeaderValue| {
-                let own = own.as_deref().unwrap_or_default().as_bytes();
-                !own.is_empty() && own.eq_ignore_ascii_case(origin.as_bytes())
-            };
+            let own = Self::own_origin(uri, headers, tls);
+            let is_own = |origin: &HeaderValue| is_same(own.as_deref(), origin);
             if let Some(origin) = origins().find(|origin| !is_known(origin) && !is_own(origin)) {
                 return Err(ForeignRequest::Origin(shown(origin.as_bytes())));
             }
@@ -65,6 +67,36 @@ impl Browsers {
             self.check_host(uri, headers)?;
         }
         Ok(())
+    }
+
+    /// Refuses a change on a page of the listener itself, unless it comes from that page: its only `Origin` is the
+    /// listener's own or `url`, and `Sec-Fetch-Site` agrees if it is there. `tls` is the transport of the browser.
+    ///
+    /// # Errors
+    /// If the request is refused.
+    pub fn check_own(
+        uri: &Uri,
+        headers: &HeaderMap,
+        tls: bool,
+        url: Option<&str>,
+    ) -> Result<(), ForeignRequest> {
+        let own = Self::own_origin(uri, headers, tls);
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let (origin, second) = (origins.next(), origins.next());
+        let is_own = |origin| is_same(own.as_deref(), origin) || is_same(url, origin);
+        let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
+        if origin.is_some_and(is_own) && second.is_none() && sites.all(|site| site == "same-origin")
+        {
+            return Ok(());
+        }
+        let named = origin.map_or("an unknown origin".to_owned(), |it| shown(it.as_bytes()));
+        Err(ForeignRequest::Elsewhere(named))
+    }
+
+    /// The origin of the pages of a listener at the host that a request names. `tls` is the transport of the browser.
+    pub fn own_origin(uri: &Uri, headers: &HeaderMap, tls: bool) -> Option<String> {
+        let scheme = if tls { "https" } else { "http" };
+        host_of(uri, headers).map(|host| format!("{scheme}://{host}"))
     }
 
     /// Refuses a request for a host that is neither an IP address, `localhost` nor one of [`Browsers::hosts`].
@@ -94,6 +126,11 @@ impl Browsers {
         let mut names = self.hosts.iter().map(String::as_str).chain(["localhost"]);
         !host.contains('@') && (is_address || names.any(|known| known.eq_ignore_ascii_case(name)))
     }
+}
+
+fn is_same(own: Option<&str>, origin: &HeaderValue) -> bool {
+    let own = own.unwrap_or_default().as_bytes();
+    !own.is_empty() && own.eq_ignore_ascii_case(origin.as_bytes())
 }
 
 /// The host that a request names: with HTTP/2 in its target, otherwise in a header.
@@ -185,6 +222,66 @@ mod tests {
             }
         }
         assert!(!passes(&Method::POST, "", &[("Origin", "")]));
+    }
+
+    #[test]
+    fn a_change_on_a_page_comes_from_that_page() {
+        let url = Some("https://cts.example");
+        for (headers, tls, expected) in [
+            (&[("Origin", "http://10.0.0.1:8558")][..], false, true),
+            (&[("Origin", "https://CTS.example")], false, true),
+            (
+                &[
+                    ("Origin", "https://10.0.0.1:8558"),
+                    ("Sec-Fetch-Site", "same-origin"),
+                ],
+                true,
+                true,
+            ),
+            (&[], false, false),
+            (&[("Sec-Fetch-Site", "same-origin")], false, false),
+            (&[("Origin", "")], false, false),
+            (&[("Origin", "null")], false, false),
+            (&[("Origin", "https://10.0.0.1:8558")], false, false),
+            (&[("Origin", "http://10.0.0.1:8559")], false, false),
+            (&[("Origin", "https://ops.example")], false, false),
+            (&[("Origin", "https://cts.example:8443")], false, false),
+            (
+                &[
+                    ("Origin", "http://10.0.0.1:8558"),
+                    ("Origin", "http://10.0.0.1:8558"),
+                ],
+                false,
+                false,
+            ),
+            (
+                &[
+                    ("Origin", "http://10.0.0.1:8558"),
+                    ("Sec-Fetch-Site", "same-site"),
+                ],
+                false,
+                false,
+            ),
+            (
+                &[
+                    ("Origin", "http://10.0.0.1:8558"),
+                    ("Sec-Fetch-Site", "none"),
+                ],
+                false,
+                false,
+            ),
+        ] {
+            let mut request = Request::post("/ui/").header("Host", "10.0.0.1:8558");
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let (head, ()) = request.body(()).unwrap().into_parts();
+            let checked = Browsers::check_own(&head.uri, &head.headers, tls, url);
+            assert_eq!(checked.is_ok(), expected, "{headers:?} {tls}");
+        }
+        let nowhere = Request::post("/ui/").header("Origin", "http://");
+        let (head, ()) = nowhere.body(()).unwrap().into_parts();
+        assert!(Browsers::check_own(&head.uri, &head.headers, false, None).is_err());
     }
 
     #[test]

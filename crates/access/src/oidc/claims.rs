@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use cts_core::callers::Role;
+use cts_core::excerpt;
 use serde_json::{Map, Value};
+
+use super::settings::IssuerSettings;
+
+/// Characters of each part of a summary.
+const SHOWN: usize = 1000;
 
 /// Claims whose text is a list with blanks (RFC 6749, RFC 8693).
 const BLANK_SEPARATED: [&str; 2] = ["scope", "scp"];
@@ -43,6 +49,22 @@ pub(super) fn role(
         Value::String(text) => of(text),
         _ => None,
     }
+}
+
+/// The names of all claims, and the values of those that `settings` reads.
+pub(super) fn summary(claims: &Map<String, Value>, settings: &IssuerSettings) -> String {
+    let read = [&settings.role_claim, &settings.name_claim].map(|name| {
+        let value = found(claims, name);
+        value.map_or_else(
+            || format!("`{name}` is missing"),
+            |value| format!("`{name}` is {value}"),
+        )
+    });
+    let mut names: Vec<&str> = claims.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let names = excerpt(&names.join(", "), SHOWN);
+    let [role, name] = read.map(|text| excerpt(&text, SHOWN));
+    format!("{role}; {name}; claims of the token: {names}")
 }
 
 /// The claim with this name, else at this path. Dots may also be part of a name in the path.

@@ -1,11 +1,12 @@
-//! Documents of an issuer: where its keys are, and the keys.
+//! Documents of an issuer: where its keys and its logins are, and the keys.
 
 use std::time::Duration;
 
 use cts_core::excerpt;
 use cts_tls::{Authorities, ClientFiles, TlsError};
+use http::Response;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use reqwest::{Client, Request, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -47,6 +48,12 @@ pub enum IssuerError {
     /// None of its keys fits.
     #[error("the issuer has no such key")]
     NoKey,
+    /// Its documents could not be read lately.
+    #[error("the issuer cannot be read at the moment")]
+    Unread,
+    /// Without both endpoints of a login.
+    #[error("the issuer names no safe `authorization_endpoint` and `token_endpoint`")]
+    NoLogins,
 }
 
 /// Reads the documents of one issuer.
@@ -57,10 +64,22 @@ pub(super) struct Documents {
     discovery: Url,
 }
 
+/// The endpoints for logins of an issuer.
+#[derive(Debug, Clone)]
+pub(super) struct LoginEndpoints {
+    pub(super) authorization: Url,
+    pub(super) token: Url,
+    /// Whether the issuer takes the secret of a client in the body of a request alone.
+    pub(super) secret_in_body: bool,
+}
+
 #[derive(Deserialize)]
 struct Discovery {
     issuer: String,
     jwks_uri: String,
+    authorization_endpoint: Option<String>,
+    token_endpoint: Option<String>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -96,48 +115,74 @@ impl Documents {
         })
     }
 
-    /// The present keys.
-    pub(super) async fn read_keys(&self) -> Result<KeySet, IssuerError> {
+    /// The present keys, and the endpoints for logins, if the issuer has any.
+    pub(super) async fn read(&self) -> Result<(KeySet, Option<LoginEndpoints>), IssuerError> {
         let read = async {
-            let place = self.discover().await?;
+            let discovery = self.discover().await?;
+            let place = self.allowed(&discovery.jwks_uri).ok_or_else(|| {
+                let place = excerpt(&discovery.jwks_uri, SHOWN);
+                let problem = format!("has a `jwks_uri` that is not safe: {place:?}");
+                IssuerError::Answer(self.discovery.to_string(), problem)
+            })?;
             let published: Published = self.get(&place).await?;
-            Ok(KeySet::new(published.keys))
+            Ok((KeySet::new(published.keys), self.endpoints(&discovery)))
         };
         let read = tokio::time::timeout(READ_LIMIT, read);
         read.await.map_err(|_elapsed| IssuerError::Slow)?
     }
 
-    async fn discover(&self) -> Result<Url, IssuerError> {
+    async fn discover(&self) -> Result<Discovery, IssuerError> {
         let discovery: Discovery = self.get(&self.discovery).await?;
         let refused = |problem: String| IssuerError::Answer(self.discovery.to_string(), problem);
         if discovery.issuer != self.issuer {
             let name = excerpt(&discovery.issuer, SHOWN);
             return Err(refused(format!("is about the issuer {name:?}")));
         }
-        let place = Url::parse(&discovery.jwks_uri).ok();
-        let is_allowed = |place: &Url| {
-            is_safe(place) && (place.scheme() == "https" || self.discovery.scheme() == "http")
-        };
-        place.filter(is_allowed).ok_or_else(|| {
-            let place = excerpt(&discovery.jwks_uri, SHOWN);
-            refused(format!("has a `jwks_uri` that is not safe: {place:?}"))
+        Ok(discovery)
+    }
+
+    /// A URL of the discovery document, if it is safe.
+    fn allowed(&self, url: &str) -> Option<Url> {
+        let url = Url::parse(url).ok().filter(is_safe)?;
+        (url.scheme() == "https" || self.discovery.scheme() == "http").then_some(url)
+    }
+
+    fn endpoints(&self, discovery: &Discovery) -> Option<LoginEndpoints> {
+        let methods = discovery.token_endpoint_auth_methods_supported.as_deref();
+        let has = |name: &str| methods.is_some_and(|all| all.iter().any(|method| method == name));
+        Some(LoginEndpoints {
+            authorization: self.allowed(discovery.authorization_endpoint.as_deref()?)?,
+            token: self.allowed(discovery.token_endpoint.as_deref()?)?,
+            secret_in_body: has("client_secret_post") && !has("client_secret_basic"),
         })
     }
 
-    async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, IssuerError> {
-        let refused = |problem: String| IssuerError::Answer(url.to_string(), problem);
-        let mut answer = self.client.get(url.clone()).send().await?;
-        if !answer.status().is_success() {
-            return Err(refused(format!("answers {}", answer.status())));
-        }
+    /// The answer to a request, of at most 1 MiB. The timeout of the client covers its body, too.
+    pub(super) async fn send(&self, request: Request) -> Result<Response<Vec<u8>>, IssuerError> {
+        let url = request.url().to_string();
+        let mut answer = self.client.execute(request).await?;
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await? {
             body.extend_from_slice(&chunk);
             if body.len() > LONGEST_DOCUMENT {
-                return Err(refused("is larger than 1 MiB".to_owned()));
+                let problem = "is larger than 1 MiB".to_owned();
+                return Err(IssuerError::Answer(url, problem));
             }
         }
-        serde_json::from_slice(&body).map_err(|error| {
+        let mut read = Response::new(body);
+        *read.status_mut() = answer.status();
+        *read.headers_mut() = std::mem::take(answer.headers_mut());
+        Ok(read)
+    }
+
+    async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, IssuerError> {
+        let refused = |problem: String| IssuerError::Answer(url.to_string(), problem);
+        let request = self.client.get(url.clone()).build()?;
+        let answer = self.send(request).await?;
+        if !answer.status().is_success() {
+            return Err(refused(format!("answers {}", answer.status())));
+        }
+        serde_json::from_slice(answer.body()).map_err(|error| {
             let problem = excerpt(&error.to_string(), SHOWN);
             refused(format!("is not the document: {problem}"))
         })

@@ -1,4 +1,4 @@
-//! The present keys of an issuer: read again every few minutes, and when a token names an unknown key.
+//! The present keys and endpoints of an issuer: read again every few minutes, and when a token names an unknown key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::documents::{Documents, IssuerError, READ_LIMIT};
+use super::documents::{Documents, IssuerError, LoginEndpoints, READ_LIMIT};
 use super::key_set::KeySet;
 use super::settings::IssuerSettings;
 
@@ -29,7 +29,7 @@ const KEPT_FOR: Duration = Duration::from_hours(24);
 /// interrupts no reading.
 #[derive(Debug)]
 pub(super) struct Keys {
-    documents: Documents,
+    pub(super) documents: Documents,
     state: watch::Sender<State>,
     wanted: Notify,
 }
@@ -46,6 +46,7 @@ struct Current {
     set: KeySet,
     /// Increases with each other set.
     version: u64,
+    endpoints: Option<LoginEndpoints>,
     read: Instant,
 }
 
@@ -77,37 +78,49 @@ impl Keys {
         id: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<FoundKey, IssuerError> {
+        // Without an id every wrong token would cause a reading.
+        let found = self.look(|state| state.find(id, algorithm), id.is_some());
+        found.await.ok_or(IssuerError::NoKey)
+    }
+
+    /// The endpoints for logins. Waits for a reading as [`Keys::find`] does.
+    pub(super) async fn endpoints(&self) -> Result<LoginEndpoints, IssuerError> {
+        let found = self.look(|state| Some(state.usable()?.endpoints.clone()), true);
+        let endpoints = found.await.ok_or(IssuerError::Unread)?;
+        endpoints.ok_or(IssuerError::NoLogins)
+    }
+
+    /// Looks for something in the last reading, and then in the next one, if that is wanted or would be the first.
+    async fn look<T>(&self, find: impl Fn(&State) -> Option<T>, is_wanted: bool) -> Option<T> {
         let mut state = self.state.subscribe();
         {
             let state = state.borrow_and_update();
-            if let Some(found) = state.find(id, algorithm) {
-                return Ok(found);
+            if let Some(found) = find(&state) {
+                return Some(found);
             }
-            // Without an id every wrong token would cause a reading.
-            let is_wanted = id.is_some() || state.current.is_none();
+            let is_wanted = is_wanted || state.current.is_none();
             if !is_wanted || state.tried.is_some_and(|at| at.elapsed() < LOOKED_EVERY) {
-                return Err(IssuerError::NoKey);
+                return None;
             }
         }
         self.wanted.notify_waiters();
-        // Without a reading in time, the key stays unknown.
+        // Without a reading in time, nothing more is found.
         let _read = timeout(READ_LIMIT, state.changed()).await;
-        let state = self.state.borrow();
-        state.find(id, algorithm).ok_or(IssuerError::NoKey)
+        find(&self.state.borrow())
     }
 
     /// Reads the keys for ever.
     pub(super) async fn follow(&self, issuer: &str) {
         let mut outage = Outage::default();
         loop {
-            let read = self.documents.read_keys().await;
+            let read = self.documents.read().await;
             let pause = if read.is_ok() {
                 READ_EVERY
             } else {
                 TRIED_EVERY
             };
             match &read {
-                Ok(set) if set.is_empty() => {
+                Ok((set, _)) if set.is_empty() => {
                     if outage.fails_with("") {
                         tracing::warn!(target: "access", issuer, "the issuer has no keys for signatures, its tokens are refused");
                     }
@@ -135,9 +148,9 @@ impl Keys {
 }
 
 impl State {
-    fn take(&mut self, read: Option<KeySet>, tried: Instant) {
+    fn take(&mut self, read: Option<(KeySet, Option<LoginEndpoints>)>, tried: Instant) {
         self.tried = Some(tried);
-        let Some(set) = read else {
+        let Some((set, endpoints)) = read else {
             return;
         };
         let version = match &self.current {
@@ -148,6 +161,7 @@ impl State {
         self.current = Some(Current {
             set,
             version,
+            endpoints,
             read: tried,
         });
     }

@@ -25,6 +25,7 @@ pub(crate) static OTHER: LazyLock<SigningKey> =
 pub(crate) struct Given {
     pub(crate) issuer: OidcIssuer,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) issuers: Issuers,
     authenticator: Authenticator,
     following: JoinSet<()>,
 }
@@ -54,10 +55,12 @@ impl Given {
         let authenticator =
             Authenticator::new(table, issuers.clone(), Arc::<ManualClock>::clone(&clock));
         let mut following = JoinSet::new();
-        following.spawn(async move { issuers.follow(std::future::pending()).await });
+        let followed = issuers.clone();
+        following.spawn(async move { followed.follow(std::future::pending()).await });
         Self {
             issuer,
             clock,
+            issuers,
             authenticator,
             following,
         }

@@ -3,6 +3,7 @@
 
 mod documents;
 mod fixture;
+mod logins;
 mod outages;
 mod roles;
 mod rotation;

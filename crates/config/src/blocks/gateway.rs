@@ -1,9 +1,13 @@
-//! `gateway`, a cts-only block.
+//! `gateway`, a cts-only block, and the page that it serves.
+
+mod page;
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+pub(crate) use self::page::decode_page;
+pub use self::page::{LoginToken, PageConfig, PageLoginConfig};
 use crate::blocks::client_limits::GatewayLimits;
 use crate::settings::settings;
 

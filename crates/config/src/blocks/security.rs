@@ -1,7 +1,7 @@
 //! `security`, a cts-only block (docs/configuration.md#security).
 
 mod audit;
-mod names;
+pub(crate) mod names;
 mod oidc;
 
 use std::fs;

@@ -50,6 +50,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("worker", dumped(&config.worker));
     top.block("security", dumped(&config.security));
     top.block("gateway", dumped(&config.gateway));
+    top.block("page", dumped(&config.page));
     top.block("telemetry", dumped(&config.telemetry));
     if let Some(block) = &config.fleet_max_shrink {
         top.block("fleet_max_shrink", dumped(block));

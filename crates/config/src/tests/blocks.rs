@@ -7,6 +7,7 @@ mod engines;
 mod environment;
 mod fleet_max_shrink;
 mod high_availability;
+mod page;
 mod providers;
 pub(crate) mod security;
 mod services;

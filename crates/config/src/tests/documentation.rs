@@ -7,8 +7,9 @@ use crate::blocks::fleet_max_shrink;
 use crate::keys::names;
 use crate::{
     AuditConfig, ClientTls, CloudWorkspaces, GatewayConfig, GatewayLimits, ListenConfig,
-    OidcConfig, OtlpConfig, SchedulerConfig, SecurityConfig, ServicesConfig, ServicesLimits,
-    ServicesTls, TelemetryConfig, TerraformCloudDriver, Transport, WorkerConfig, file_only_keys,
+    OidcConfig, OtlpConfig, PageConfig, PageLoginConfig, SchedulerConfig, SecurityConfig,
+    ServicesConfig, ServicesLimits, ServicesTls, TelemetryConfig, TerraformCloudDriver, Transport,
+    WorkerConfig, file_only_keys,
 };
 
 const DOCUMENTATION: &str = include_str!("../../../../docs/configuration.md");
@@ -72,6 +73,10 @@ fn the_documentation_has_each_key_in_the_section_of_its_block_and_no_other_key()
     let security = [
         names(SecurityConfig::default()),
         names(AuditConfig::default()),
+    ];
+    let page = [
+        names(PageConfig::default()),
+        names(PageLoginConfig::default()),
     ];
     let telemetry = [
         names(TelemetryConfig::default()),
@@ -139,6 +144,7 @@ fn the_documentation_has_each_key_in_the_section_of_its_block_and_no_other_key()
         (here, "### `security`", security.concat(), &[]),
         (ACCESS, "## OIDC", names(OidcConfig::default()), &[]),
         (here, "### `gateway`", names(GatewayConfig::default()), &[]),
+        (here, "### `page`", page.concat(), &[]),
         (here, "### Limits", limits.concat(), &[]),
         (TELEMETRY, "## Configuration", telemetry.concat(), &[]),
     ] {

@@ -46,6 +46,8 @@ gateway {
   forwarded_header = "Forwarded"
   limits { connections = 9 streams_per_client = 8 request_time = "3s" answer_rate = "2KiB" answer_size = "1GiB" names = 7 }
 }
+page { enabled = false listen = "[::1]:8559" path_prefix = "/cts/" url = "https://cts.example" name = "edge" color = "green" session = "90m" login { issuer = "https://i" client_id = "c" client_secret_file = "s" scopes = ["openid", "groups"] } }
+security { require_auth = true oidc { issuer = "https://i" audience = "c" roles = { o = "read" } } }
 database { url = "postgres://cts@db/cts" }
 fleet_max_shrink { share = "35%" within = "90s" at_least = 7 }
 approval = "destroy"
@@ -258,6 +260,7 @@ fn assert_same(one: &Config, other: &Config) {
     assert_eq!(one.worker, other.worker);
     assert_eq!(one.security, other.security);
     assert_eq!(one.gateway, other.gateway);
+    assert_eq!(one.page, other.page);
     assert_eq!(one.fleet_max_shrink, other.fleet_max_shrink);
     assert_eq!(one.approvals, other.approvals);
     assert_eq!(one.high_availability, other.high_availability);

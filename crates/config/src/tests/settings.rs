@@ -165,6 +165,21 @@ fn keys_of_security() {
 }
 
 #[test]
+fn keys_of_the_page() {
+    let cases = r#"
+        port = 1 #~ /page {"enabled": true, "path_prefix": "/ui/", "name": "", "color": "slate", "session": "8h"}
+        page { enabled = false } #~ /page/enabled false
+        page { listen = "10.0.0.1:8559" path_prefix = "/cts/prod/" } #~ /page {"enabled": true, "listen": "10.0.0.1:8559", "path_prefix": "/cts/prod/", "name": "", "color": "slate", "session": "8h"}
+        page { url = "https://CTS.example:443/" } #~ /page/url "https://cts.example"
+        page { name = "prod" color = "red" } #~ /page {"enabled": true, "path_prefix": "/ui/", "name": "prod", "color": "red", "session": "8h"}
+        page { session = "168h" } #~ /page/session "168h"
+        security { oidc { issuer = "https://i" audience = "c" roles = { o = "read" } } } page { login { issuer = "https://i" client_id = "c" } } #~ /page/login {"issuer": "https://i", "client_id": "c", "scopes": ["openid"], "token": "id"}
+        security { oidc { issuer = "https://i" audience = "c" roles = { o = "read" } } } page { login { issuer = "https://i" client_id = "c" client_secret_file = "s" scopes = ["a", "b"] token = "access" } } #~ /page/login {"issuer": "https://i", "client_id": "c", "client_secret_file": "/cwd/s", "scopes": ["a", "b"], "token": "access"}
+    "#;
+    assert_values(cases, str::to_owned);
+}
+
+#[test]
 fn keys_of_the_driver() {
     let cases = r#"
         engine = "" #~ /engine "terraform"
