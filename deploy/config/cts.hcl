@@ -44,6 +44,12 @@ security {
   module_sources = ["/etc/cts.d/modules/"]
 }
 
+# The page for people, at /ui/ of the API. Default: on, without a name, and slate.
+# page {
+#   name  = "production"
+#   color = "red"
+# }
+
 consul {
   # host:port, http://, https:// or unix://. Default: CONSUL_HTTP_ADDR, then localhost:8500.
   address = "localhost:8500"

@@ -291,6 +291,7 @@ async fn begin(
             let sockets = Sockets {
                 observation,
                 api: Some(listen_for_api(&start.api, config).await?),
+                page: listen_for_page(config).await?,
                 grpc: match start.grpc_address {
                     Some(address) => Some(links.listen(address).await?),
                     None => None,
@@ -355,6 +356,7 @@ async fn begin(
             ..
         }) => {
             let api = listen_for_api(&api, config).await?;
+            let page = listen_for_page(config).await?;
             let schedulers = &schedulers.schedulers;
             let observation =
                 Observation::begin(config, process_env, "gateway", relay, reloads).await?;
@@ -362,13 +364,21 @@ async fn begin(
                 config,
                 process_env,
                 schedulers,
-                api,
+                (api, page),
                 grpc_of(ServiceRole::Gateway, grpc_address),
                 observation,
                 end,
             )
             .await
         }
+    }
+}
+
+/// Listens for the page, if it has a listener of its own.
+async fn listen_for_page(config: &Config) -> Result<Option<TcpListener>, Failure> {
+    match config.page.listen.filter(|_address| config.page.enabled) {
+        Some(address) => Ok(Some(listen(Socket::Page, address).await?)),
+        None => Ok(None),
     }
 }
 

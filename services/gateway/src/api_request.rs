@@ -1,8 +1,10 @@
 //! A request of the API while it is answered.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::response::Response;
+use cts_access::Session;
 use cts_core::TraceContext;
 use http::StatusCode;
 use http::request::Parts;
@@ -21,6 +23,8 @@ pub(crate) struct ApiRequest {
     pub(crate) head: Parts,
     pub(crate) connection: Connection,
     pub(crate) visitor: Visitor,
+    /// The session of a caller of the page.
+    pub(crate) session: Option<Arc<Session>>,
     pub(crate) address: IpAddr,
     pub(crate) id: RequestId,
     /// The span of the request, if it may lead to a run.

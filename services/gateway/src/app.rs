@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use cts_listen::{Browsers, ClientLimit, ClientLimiter, ClientPermit};
@@ -17,7 +17,7 @@ use cts_proto::run::v1::approval_service_client::ApprovalServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
 use cts_telemetry::Traces;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
@@ -27,7 +27,7 @@ use crate::authorization::{Access, RequestSummary};
 use crate::body::{self, BODIES, BodyLimit};
 use crate::endpoint::{endpoint, is_for_the_leader};
 use crate::metrics::Metrics;
-use crate::options::{Deps, LocalTime, Mode, Options};
+use crate::options::{Deps, LocalTime, Mode, Options, RequestIds};
 use crate::outage_watch::{only_reads, unless_unhealthy};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
@@ -53,8 +53,7 @@ use crate::transport::browsers::Listened;
 use crate::transport::clients::Clients;
 use crate::transport::connection::Connection;
 use crate::transport::headers::{self, ReadableBy};
-use crate::transport::http_validation;
-use crate::transport::request_log::observe;
+use crate::transport::request_log::{Observed, observe};
 
 /// Longest wait for a healthy scheduler: in a starting cluster a scheduler is found within this time.
 const FIND_LIMIT: Duration = Duration::from_millis(1500);
@@ -69,7 +68,7 @@ const FOLLOWERS: ClientLimit = ClientLimit {
     per_client: 8,
 };
 
-struct App {
+pub(crate) struct App {
     board: StatusBoard,
     overviews: OverviewBoard,
     tasks: TaskClient,
@@ -80,64 +79,38 @@ struct App {
     runs: RunClient,
     approvals: ApprovalServiceClient<Channel>,
     events: RunEvents,
-    local_time: LocalTime,
+    pub(crate) local_time: LocalTime,
     mode: Mode,
     audit: AuditClient,
-    clients: Clients,
-    browsers: Browsers,
-    access: Arc<Access>,
+    pub(crate) clients: Clients,
+    pub(crate) browsers: Browsers,
+    pub(crate) access: Arc<Access>,
     streams: ClientLimiter,
     /// Counts by credential.
     followers: ClientLimiter<String>,
     waiting: ClientLimiter,
     bodies: ClientLimiter,
     names: usize,
-    metrics: Metrics,
-    traces: Traces,
+    pub(crate) metrics: Metrics,
+    pub(crate) traces: Traces,
 }
 
 /// The whole API. Requests must carry their `Connection` as an extension.
-pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Router {
-    let tasks = TaskClient::new(deps.tasks.clone(), options.limits.answer_bytes);
-    let runs = RunClient::new(deps.runs, deps.logs, deps.plans, deps.follow);
-    let readable = if access.is_required() {
-        ReadableBy::Origins(options.browsers.origins.clone().into())
+pub(crate) fn router(app: Arc<App>, request_ids: RequestIds) -> Router {
+    let observed = Observed {
+        request_ids,
+        secret_queries: None,
+    };
+    let readable = if app.access.is_required() {
+        ReadableBy::Origins(app.browsers.origins.clone().into())
     } else {
         ReadableBy::All
     };
-    let cluster = ClusterClient::new(deps.cluster, deps.schedulers.clone());
-    let local_time = || Arc::clone(&options.local_time);
-    let app = App {
-        board: StatusBoard::new(tasks.clone(), local_time()),
-        overviews: OverviewBoard::new(cluster.clone(), tasks.clone(), local_time()),
-        tasks,
-        changes: deps.tasks,
-        cluster,
-        workers: WorkerClient::new(deps.workers),
-        schedulers: deps.schedulers,
-        approvals: deps.approvals,
-        events: RunEvents::new(runs.clone()),
-        runs,
-        local_time: options.local_time,
-        mode: options.mode,
-        audit: AuditClient::new(deps.access),
-        clients: Clients::new(options.trusted_proxies, options.forwarded_header),
-        browsers: options.browsers,
-        access,
-        streams: ClientLimiter::new(options.limits.streams),
-        followers: ClientLimiter::new(FOLLOWERS),
-        waiting: ClientLimiter::new(options.limits.waiting),
-        bodies: ClientLimiter::new(BODIES),
-        names: options.limits.names,
-        metrics: Metrics::new(&deps.signals.meter),
-        traces: deps.signals.traces,
-    };
     Router::new()
         .fallback(dispatch)
-        .with_state(Arc::new(app))
-        .layer(from_fn_with_state(options.request_id, observe))
+        .with_state(app)
+        .layer(from_fn_with_state(observed, observe))
         .layer(from_fn_with_state(readable, headers::allow_origins))
-        .layer(from_fn(http_validation::answer_or_pass))
 }
 
 async fn dispatch(
@@ -176,6 +149,7 @@ async fn dispatch(
             head,
             connection,
             visitor: visitor.clone(),
+            session: None,
             address,
             id,
             trace,
@@ -190,13 +164,8 @@ async fn dispatch(
     };
     let answer = match answer {
         Ok(answer) => answer,
-        Err(mut problem) => {
-            problem.log(id);
-            if problem.is_without_scheduler()
-                && let Some(reason) = app.cluster.outage().await
-            {
-                problem = problem.because(reason);
-            }
+        Err(problem) => {
+            let problem = app.explained(problem, id).await;
             app.access.note(&visitor, &summary, &problem);
             problem.answer(family)
         }
@@ -211,6 +180,65 @@ async fn dispatch(
 }
 
 impl App {
+    pub(crate) fn new(options: Options, deps: Deps, access: Arc<Access>) -> Self {
+        let tasks = TaskClient::new(deps.tasks.clone(), options.limits.answer_bytes);
+        let runs = RunClient::new(deps.runs, deps.logs, deps.plans, deps.follow);
+        let cluster = ClusterClient::new(deps.cluster, deps.schedulers.clone());
+        let local_time = || Arc::clone(&options.local_time);
+        Self {
+            board: StatusBoard::new(tasks.clone(), local_time()),
+            overviews: OverviewBoard::new(cluster.clone(), tasks.clone(), local_time()),
+            tasks,
+            changes: deps.tasks,
+            cluster,
+            workers: WorkerClient::new(deps.workers),
+            schedulers: deps.schedulers,
+            approvals: deps.approvals,
+            events: RunEvents::new(runs.clone()),
+            runs,
+            local_time: options.local_time,
+            mode: options.mode,
+            audit: AuditClient::new(deps.access),
+            clients: Clients::new(options.trusted_proxies, options.forwarded_header),
+            browsers: options.browsers,
+            access,
+            streams: ClientLimiter::new(options.limits.streams),
+            followers: ClientLimiter::new(FOLLOWERS),
+            waiting: ClientLimiter::new(options.limits.waiting),
+            bodies: ClientLimiter::new(BODIES),
+            names: options.limits.names,
+            metrics: Metrics::new(&deps.signals.meter),
+            traces: deps.signals.traces,
+        }
+    }
+
+    /// Answers a request of a caller that is known, as a request of the API.
+    pub(crate) async fn answer_known(
+        &self,
+        route: Route,
+        request: &ApiRequest,
+        body: Body,
+    ) -> Result<Response, Problem> {
+        self.access.permit(&route, &request.visitor)?;
+        if only_reads(&request.head.method, &route) {
+            let answering = Box::pin(self.answer(route, request, body));
+            unless_unhealthy(&self.cluster, answering).await
+        } else {
+            self.answer(route, request, body).await
+        }
+    }
+
+    /// Logs a problem, and adds the reason of an outage.
+    pub(crate) async fn explained(&self, problem: Problem, id: RequestId) -> Problem {
+        problem.log(id);
+        if problem.is_without_scheduler()
+            && let Some(reason) = self.cluster.outage().await
+        {
+            return problem.because(reason);
+        }
+        problem
+    }
+
     async fn answer(
         &self,
         route: Route,
@@ -374,7 +402,10 @@ impl App {
     fn stream(&self, request: &ApiRequest) -> Result<Answer, Problem> {
         let permit = self.streams.acquire(self.client(request));
         let permit = permit.map_err(|why| Problem::crowded(why, "logs and events"))?;
-        let credential = self.access.credential(&request.head.headers);
+        let credential = match &request.session {
+            Some(session) => self.access.session_credential(session),
+            None => self.access.credential(&request.head.headers),
+        };
         Ok(Answer::new(&request.connection, permit, credential))
     }
 
@@ -440,9 +471,27 @@ impl App {
         changes::update(&self.changes(request), name, mode, body, request).await
     }
 
-    async fn received(&self, request: &ApiRequest, body: Body, limit: BodyLimit) -> Received {
-        let memory = self.bodies.none_yet(self.client(request));
-        let deadline = request.connection.activity.body_limit();
+    pub(crate) async fn received(
+        &self,
+        request: &ApiRequest,
+        body: Body,
+        limit: BodyLimit,
+    ) -> Received {
+        let headers = &request.head.headers;
+        self.read_body(&request.connection, headers, (body, limit))
+            .await
+    }
+
+    /// The body of a request with these headers.
+    pub(crate) async fn read_body(
+        &self,
+        connection: &Connection,
+        headers: &HeaderMap,
+        (body, limit): (Body, BodyLimit),
+    ) -> Received {
+        let client = self.clients.of(connection.peer.ip(), headers);
+        let memory = self.bodies.none_yet(client);
+        let deadline = connection.activity.body_limit();
         body::read(body, limit, memory, deadline).await
     }
 }

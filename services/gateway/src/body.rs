@@ -12,6 +12,8 @@ pub(crate) enum BodyLimit {
     Large,
     /// Any other request: 16 KiB.
     Small,
+    /// A login, with a token of 16 KiB in the encoding of forms: 32 KiB.
+    Login,
 }
 
 /// Memory of the bodies that are being read, in bytes.
@@ -44,6 +46,7 @@ impl BodyLimit {
         match self {
             Self::Large => 1 << 20,
             Self::Small => 16 << 10,
+            Self::Login => 32 << 10,
         }
     }
 
@@ -51,6 +54,7 @@ impl BodyLimit {
         BodyError::TooLarge(match self {
             Self::Large => "1 MiB",
             Self::Small => "16 KiB",
+            Self::Login => "32 KiB",
         })
     }
 }

@@ -9,6 +9,7 @@
 //! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `server` and `transport` (HTTP, TLS,
 //! limits), `route` (method and path), `authorization` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
 //! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
+//! Requests for the page go through `page`, which calls the same handlers.
 
 mod api_request;
 mod app;
@@ -21,6 +22,7 @@ mod model;
 mod options;
 mod original;
 mod outage_watch;
+mod page;
 mod problem;
 mod request;
 mod request_id;
@@ -33,6 +35,7 @@ mod streams;
 mod transport;
 
 pub use options::{
-    AccessOptions, Deps, ForwardedHeader, Limits, LocalTime, Mode, Options, RequestIds,
+    AccessOptions, Deps, ForwardedHeader, Limits, LocalTime, Mode, Options, PageOptions,
+    RequestIds, Site,
 };
 pub use server::Gateway;

@@ -5,11 +5,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_access::Issuers;
+use cts_access::{Issuers, LoginSettings};
 use cts_core::Clock;
 use cts_core::callers::PlanValues;
 use cts_listen::{Browsers, ClientLimit};
+pub use cts_page::Site;
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
+use cts_proto::access::v1::session_service_client::SessionServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
 pub use cts_proto::json::LocalTime;
@@ -47,6 +49,21 @@ pub struct Options {
     pub browsers: Browsers,
     /// Access control.
     pub access: AccessOptions,
+    /// The page; `None` without it.
+    pub page: Option<PageOptions>,
+}
+
+/// Settings of the page (docs/page.md).
+#[derive(Debug, Clone)]
+pub struct PageOptions {
+    /// Its address, name and colour.
+    pub site: Site,
+    /// Origin under which people open the page, as browsers write it; `None` for any known host.
+    pub url: Option<String>,
+    /// How long a login lasts.
+    pub session: Duration,
+    /// The login at an issuer of [`AccessOptions::issuers`]; `None` without it.
+    pub login: Option<LoginSettings>,
 }
 
 /// Settings of access control (docs/access.md).
@@ -60,7 +77,9 @@ pub struct AccessOptions {
     pub plan_values: PlanValues,
     /// Issuers whose tokens are accepted in addition to the static tokens of the schedulers.
     pub issuers: Issuers,
-    /// Decides whether tokens have expired.
+    /// Whether people log in on the page, so that the gateway follows their sessions.
+    pub logins: bool,
+    /// Decides whether tokens and sessions have expired.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -111,6 +130,7 @@ impl fmt::Debug for Options {
             .field("trusted_proxies", &self.trusted_proxies)
             .field("forwarded_header", &self.forwarded_header)
             .field("access", &self.access)
+            .field("page", &self.page)
             .finish_non_exhaustive()
     }
 }
@@ -134,6 +154,8 @@ pub struct Deps {
     pub approvals: ApprovalServiceClient<Channel>,
     /// Tokens, and records of calls.
     pub access: AccessServiceClient<Channel>,
+    /// Sessions of the page.
+    pub sessions: SessionServiceClient<Channel>,
     /// The schedulers: while none is healthy, requests are answered without a call.
     pub schedulers: Peers,
     /// Records metrics and traces.

@@ -124,14 +124,14 @@ impl Problem {
         )
     }
 
-    /// No scheduler has sent the tokens yet, so that none can be checked.
-    pub(crate) fn tokens_not_known() -> Self {
+    /// No scheduler has sent the tokens or the sessions yet, so that none can be checked.
+    pub(crate) fn not_known_yet(what: &str) -> Self {
         Self {
             passes: true,
             ..Self::new(
                 ErrorCode::NoScheduler,
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the tokens are not known yet",
+                format!("the {what} are not known yet"),
             )
         }
     }
@@ -193,7 +193,7 @@ impl Problem {
     pub(crate) fn foreign(request: &ForeignRequest) -> Self {
         let code = match request {
             ForeignRequest::Host(_) => ErrorCode::ForeignHost,
-            ForeignRequest::Origin(_) => ErrorCode::ForeignOrigin,
+            ForeignRequest::Origin(_) | ForeignRequest::Elsewhere(_) => ErrorCode::ForeignOrigin,
         };
         let message = request.to_string();
         Self::refused(code, StatusCode::FORBIDDEN, &message, &message)
@@ -304,6 +304,11 @@ impl Problem {
     /// The stable code.
     pub(crate) const fn code(&self) -> &'static str {
         self.code.as_str()
+    }
+
+    /// The status of its answer.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
     }
 
     /// The text for the client.

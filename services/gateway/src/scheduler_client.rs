@@ -28,6 +28,7 @@ pub(crate) mod on_behalf;
 pub(crate) mod overview_board;
 pub(crate) mod run_events;
 mod runs;
+pub(crate) mod sessions;
 pub(crate) mod single_flight;
 mod state_list;
 pub(crate) mod status_board;

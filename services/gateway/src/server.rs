@@ -6,24 +6,29 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::middleware::from_fn;
 use axum::{Extension, Router};
 use cts_listen::{
     Accepted, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection, RejectedConnection,
     WarnThrottle,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
+use cts_proto::access::v1::session_service_client::SessionServiceClient;
 use cts_tls::ServerTls;
+use futures::future::OptionFuture;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::app;
+use crate::app::{self, App};
 use crate::authorization::Access;
 use crate::options::{Deps, Options};
+use crate::page::{self, PageService};
 use crate::transport::browsers::Listened;
 use crate::transport::connection::{Peer, Protocol, Times, serve_connection};
+use crate::transport::http_validation;
 use crate::transport::rejection::{Rejections, refuse};
 use crate::transport::tls_acceptor::{OpenedConnection as TlsConnection, TlsAcceptor};
 
@@ -36,9 +41,11 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(15);
 /// The REST API, not serving yet.
 #[derive(Debug)]
 pub struct Gateway {
-    app: Router,
+    api: Router,
+    page: Option<PageRouter>,
     access: Arc<Access>,
     schedulers: AccessServiceClient<Channel>,
+    sessions: SessionServiceClient<Channel>,
     limiter: ClientLimiter,
     times: Times,
     tls: Option<ServerTls>,
@@ -48,14 +55,28 @@ impl Gateway {
     /// Puts the API together. Makes no call before the first request.
     pub fn new(options: Options, deps: Deps) -> Self {
         let access = Arc::new(Access::new(options.access.clone()));
+        let (limits, clock) = (options.limits, Arc::clone(&options.access.clock));
+        let (request_id, page) = (Arc::clone(&options.request_id), options.page.clone());
+        let (schedulers, sessions) = (deps.access.clone(), deps.sessions.clone());
+        let app = Arc::new(App::new(options, deps, Arc::clone(&access)));
+        let page = page.map(|page| {
+            let page = PageService::new(Arc::clone(&app), page, sessions.clone(), clock);
+            PageRouter {
+                prefix: page.prefix().to_owned(),
+                router: page::router(Arc::new(page), Arc::clone(&request_id)),
+                listener: None,
+            }
+        });
         Self {
-            schedulers: deps.access.clone(),
-            limiter: ClientLimiter::new(options.limits.connections),
+            schedulers,
+            sessions,
+            limiter: ClientLimiter::new(limits.connections),
             times: Times {
-                request: options.limits.request_time,
-                rate: options.limits.answer_rate,
+                request: limits.request_time,
+                rate: limits.answer_rate,
             },
-            app: app::router(options, deps, Arc::clone(&access)),
+            api: app::router(app, request_id),
+            page,
             access,
             tls: None,
         }
@@ -72,6 +93,16 @@ impl Gateway {
         self
     }
 
+    /// With a listener for the page, serves the page there and not on the listener of the API, with the same TLS and the
+    /// same limits.
+    #[must_use]
+    pub fn with_page_listener(mut self, listener: Option<TcpListener>) -> Self {
+        if let Some(page) = &mut self.page {
+            page.listener = listener;
+        }
+        self
+    }
+
     /// Serves HTTP/1.1 on `listener` until `shutdown` is cancelled; with TLS also HTTP/2, for clients that
     /// request it.
     ///
@@ -79,9 +110,12 @@ impl Gateway {
     /// by then loses its connection without an answer. Fails only if the listener itself is broken. Dropping
     /// the future closes listener and connections at once.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
-        let listened = Listened {
-            on_loopback: listener.local_addr()?.ip().is_loopback(),
-            tls: self.tls.is_some(),
+        let (api, page) = match self.page {
+            None => (self.api, None),
+            Some(page) => match page.listener {
+                Some(listener) => (self.api, Some((page.router, listener))),
+                None => (page::in_front_of(self.api, page.router, &page.prefix), None),
+            },
         };
         let tls_acceptor = self.tls.map(TlsAcceptor::new);
         let following_files = async {
@@ -90,32 +124,57 @@ impl Gateway {
                 tls_acceptor.follow_files(shutdown).await;
             }
         };
-        let following_access = self.access.follow(self.schedulers.clone(), &shutdown);
+        let following_access =
+            self.access
+                .follow(self.schedulers.clone(), self.sessions, &shutdown);
         let following = async { tokio::join!(following_files, following_access) };
-        let acceptor = Acceptor {
-            app: self.app.layer(Extension(listened)),
-            times: self.times,
-            rejections: tls_acceptor.is_none().then(Rejections::new),
-            refusals: WarnThrottle::default(),
-            failures: WarnThrottle::default(),
-            connections: JoinSet::new(),
-            closing: shutdown.child_token(),
-            access: Arc::clone(&self.access),
+        let rejections = tls_acceptor.is_none().then(Rejections::new).map(Arc::new);
+        let serve = |app: Router, listener: TcpListener| {
+            let local = listener.local_addr()?;
+            let listened = Listened {
+                on_loopback: local.ip().is_loopback(),
+                tls: tls_acceptor.is_some(),
+                port: local.port(),
+            };
+            let app = app.layer(from_fn(http_validation::answer_or_pass));
+            let acceptor = Acceptor {
+                app: app.layer(Extension(listened)),
+                times: self.times,
+                rejections: rejections.clone(),
+                refusals: WarnThrottle::default(),
+                failures: WarnThrottle::default(),
+                connections: JoinSet::new(),
+                closing: shutdown.child_token(),
+                access: Arc::clone(&self.access),
+            };
+            let (limiter, opening) = (self.limiter.clone(), opening(tls_acceptor.clone()));
+            let limited = LimitedListener::new(listener, limiter, HANDSHAKE_LIMIT, opening);
+            io::Result::Ok(acceptor.accept(limited, &shutdown))
         };
-        let opening = opening(tls_acceptor.clone());
-        let limited = LimitedListener::new(listener, self.limiter, HANDSHAKE_LIMIT, opening);
-        // Accepting ends after the shutdown, or when the listener is broken. The last refused requests are recorded then.
+        let serving_api = serve(api, listener)?;
+        let serving_page = page.map(|(page, listener)| serve(page, listener));
+        let serving_page = OptionFuture::from(serving_page.transpose()?);
+        // Accepting ends after the shutdown, or when a listener is broken. The last refused requests are recorded then.
         let end = CancellationToken::new();
         let accepting = async {
-            let outcome = acceptor.accept(limited, &shutdown).await;
+            let serving_page = async { serving_page.await.unwrap_or(Ok(())) };
+            let outcome = tokio::try_join!(serving_api, serving_page);
             end.cancel();
-            outcome
+            outcome.map(|((), ())| ())
         };
         let recording = self.access.record_refusals(self.schedulers.clone(), &end);
         let following = end.run_until_cancelled(following);
         let (outcome, (), _ended) = tokio::join!(accepting, recording, following);
         outcome
     }
+}
+
+/// The page, with the listener that it has for itself.
+#[derive(Debug)]
+struct PageRouter {
+    router: Router,
+    prefix: String,
+    listener: Option<TcpListener>,
 }
 
 /// A connection as it may be served.
@@ -142,7 +201,7 @@ struct Acceptor {
     app: Router,
     times: Times,
     /// For plain HTTP only.
-    rejections: Option<Rejections>,
+    rejections: Option<Arc<Rejections>>,
     refusals: WarnThrottle,
     failures: WarnThrottle,
     connections: JoinSet<()>,
@@ -226,7 +285,7 @@ impl Acceptor {
         } else {
             tracing::debug!(target: "api", %remote_ip, "a connection is refused: {why}");
         }
-        let rejection = self.rejections.as_ref();
+        let rejection = self.rejections.as_deref();
         if let Some(permit) = rejection.and_then(|rejections| rejections.acquire(remote_ip)) {
             self.connections.spawn(refuse(stream, why, permit));
         }

@@ -70,6 +70,7 @@ played! {
     Logs = "cts.log.v1.LogService";
     Plans = "cts.run.v1.PlanService";
     Runs = "cts.run.v1.RunService";
+    Sessions = "cts.access.v1.SessionService";
     Tasks = "cts.task.v1.TaskService";
     Watch = "cts.watch.v1.WatchService";
     Workers = "cts.worker.v1.WorkerService";

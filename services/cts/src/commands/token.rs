@@ -1,11 +1,11 @@
-//! `cts token`: tokens for the API, in the database itself (docs/access.md#tokens).
+//! `cts token`: tokens for the API, and sessions of the page, in the database itself (docs/access.md#tokens).
 
 mod new_file;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_access::NewToken;
 use cts_cli::{CreateToken, Output, TableWidth, TokenCommand, load, local_time, print, say, table};
-use cts_core::callers::{AuditAction, AuditRecord, Role, TaskPatterns};
+use cts_core::callers::{AuditAction, AuditRecord, CallerKind, Role, TaskPatterns};
 use cts_runtime::ProcessEnv;
 use cts_store::{NewStoredToken, Store, StoredToken};
 use secrecy::ExposeSecret as _;
@@ -75,6 +75,29 @@ async fn execute(
             print(&text)?;
             Ok(0)
         }
+        TokenCommand::Revoke {
+            name,
+            sessions: true,
+            ..
+        } => {
+            let caller = local_caller(process_env);
+            let record = AuditRecord::new(caller, AuditAction::RevokeSessions, &name);
+            let (kind, person) = person(&name);
+            let recording = store.recording(record);
+            let ended = match recording.end_sessions_of(person, kind).await? {
+                0 => {
+                    return Err(Failure::Call(format!(
+                        "there is no session of {name:?}; `cts audit` shows the callers of session.begin"
+                    )));
+                }
+                1 => "1 session".to_owned(),
+                number => format!("{number} sessions"),
+            };
+            say(&format!(
+                "{ended} of {name:?} ended. Gateways refuse the cookies within some seconds."
+            ));
+            Ok(0)
+        }
         TokenCommand::Revoke { name, .. } => {
             let caller = local_caller(process_env);
             let record = AuditRecord::new(caller, AuditAction::RevokeToken, &name);
@@ -84,11 +107,18 @@ async fn execute(
                 )));
             }
             say(&format!(
-                "The token {name:?} is revoked. Gateways refuse it within some seconds."
+                "The token {name:?} is revoked. Gateways refuse it, and its sessions, within some seconds."
             ));
             Ok(0)
         }
     }
+}
+
+/// The kind and the name of a caller; `None` for callers of all kinds.
+fn person(text: &str) -> (Option<CallerKind>, &str) {
+    let parts = text.split_once(':');
+    let with_kind = parts.and_then(|(kind, name)| Some((Some(kind.parse().ok()?), name)));
+    with_kind.unwrap_or((None, text))
 }
 
 async fn create(
@@ -219,4 +249,25 @@ fn document(tokens: &[StoredToken]) -> Value {
         })
     });
     json!({ "tokens": tokens.collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_named_with_or_without_a_kind() {
+        for (text, expected) in [
+            ("alice", (None, "alice")),
+            ("user:alice", (Some(CallerKind::User), "alice")),
+            ("token:ci", (Some(CallerKind::Token), "ci")),
+            ("user:token:ci", (Some(CallerKind::User), "token:ci")),
+            (
+                "system:serviceaccount:ci",
+                (None, "system:serviceaccount:ci"),
+            ),
+        ] {
+            assert_eq!(person(text), expected, "{text}");
+        }
+    }
 }

@@ -294,6 +294,7 @@ fn access_rules(security: &SecurityConfig) -> AccessRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Socket {
     Api,
+    Page,
     Grpc,
     Telemetry,
 }
@@ -302,6 +303,7 @@ impl Socket {
     const fn setting(self) -> &'static str {
         match self {
             Self::Api => "`port` or -bind-address, such as port = 8568",
+            Self::Page => "`page.listen`, such as listen = \"127.0.0.1:8569\"",
             Self::Grpc => {
                 "`services.listen` or -grpc-address, such as -grpc-address 127.0.0.1:8571"
             }

@@ -35,6 +35,8 @@ use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 pub struct Sockets {
     /// Listener of the REST API; `None` without the API.
     pub api: Option<TcpListener>,
+    /// Listener of the page, if it is not on the listener of the API.
+    pub page: Option<TcpListener>,
     /// Listener for gRPC clients such as `grpcurl`, if wanted.
     pub grpc: Option<TcpListener>,
     /// Listener for metrics and health checks, with their content.
@@ -141,6 +143,7 @@ impl Embedded {
         };
         let api = sockets.api.as_ref().map(|listener| Api {
             listener,
+            page: sockets.page.as_ref(),
             tls: tls.clone(),
         });
         let mut waiting = Waiting::new(config, process_env, absent_peers, api);
@@ -307,6 +310,7 @@ impl Embedded {
             entry.keep(outside);
         }
         if let Some(api) = sockets.api {
+            let gateway = gateway.with_page_listener(sockets.page);
             outside.spawn("gateway", gateway.serve(api, outside.token().clone()));
         }
         let _lock = worker.begin(&host, outside.token().clone());

@@ -164,7 +164,7 @@ pub(crate) async fn run_gateway(
     config: &Config,
     process_env: &ProcessEnv,
     schedulers: &[String],
-    api: TcpListener,
+    (api, page): (TcpListener, Option<TcpListener>),
     grpc: SocketAddr,
     observation: Observation,
     shutdown: CancellationToken,
@@ -181,6 +181,7 @@ pub(crate) async fn run_gateway(
     let parts = host.links.parts().with_api(tls.as_ref());
     let signals = host.observation.signals.clone();
     let gateway = wiring::gateway(config, process_env, schedulers.into(), tls, signals)?;
+    let gateway = gateway.with_page_listener(page);
     wiring::log_api_start(&api);
     if let Some(entry) = entry {
         entry.keep(&host.outside);

@@ -90,7 +90,7 @@ impl Observation {
             certificates,
             reloads,
             protected: config.protects_metrics(),
-            browsers: security_settings::browsers(&config.security),
+            browsers: security_settings::api_browsers(config),
             ..begun
         })
     }

@@ -11,6 +11,7 @@ use cts_consul::ConsulClient;
 use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
 use cts_handlers::{Handlers, Pace};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
+use cts_proto::access::v1::session_service_client::SessionServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -361,8 +362,9 @@ pub(crate) fn gateway(
         limits: gateway_limits(config, process_env),
         trusted_proxies: config.gateway.trusted_proxies.clone(),
         forwarded_header: settings::forwarded_header(config),
-        browsers: security_settings::browsers(&config.security),
+        browsers: security_settings::api_browsers(config),
         access: security_settings::gateway(config, process_env)?,
+        page: security_settings::page(config),
     };
     let Schedulers { peers, cluster } = schedulers;
     let scheduler = peers.channel();
@@ -378,7 +380,8 @@ pub(crate) fn gateway(
             .max_decoding_message_size(cts_rpc::PLAN_BYTES + cts_rpc::CHUNK_BYTES),
         approvals: ApprovalServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
-        access: AccessServiceClient::new(scheduler),
+        access: AccessServiceClient::new(scheduler.clone()),
+        sessions: SessionServiceClient::new(scheduler),
         schedulers: peers,
         signals,
     };

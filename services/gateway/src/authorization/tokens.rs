@@ -2,23 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use cts_access::{TokenEntry, TokenHash, TokenTable};
-use cts_core::Backoff;
 use cts_core::callers::TaskPatterns;
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{FollowTokensRequest, FollowTokensResponse, Token};
 use cts_proto::time::timestamp_from_wire;
-use cts_rpc::CallFailure;
 use tokio::sync::watch;
-use tokio::time::sleep;
 use tonic::Status;
 use tonic::transport::Channel;
 
-/// Pauses between two calls for the tokens.
-const PAUSES: Backoff =
-    Backoff::new(Duration::from_millis(200), Duration::from_secs(10)).with_jitter(0.5);
+use super::retries::Retries;
 
 /// The newest table. The table stays while no scheduler can be reached.
 #[derive(Debug)]
@@ -42,40 +36,24 @@ impl Tokens {
 
     /// Follows the tokens for ever.
     pub(super) async fn follow(&self, mut schedulers: AccessServiceClient<Channel>) {
-        let mut pauses = PAUSES.pauses(fastrand::f64);
-        let mut is_logged = false;
+        let mut retries = Retries::new("tokens");
         loop {
-            let end = self.follow_once(&mut schedulers, || {
-                pauses.reset();
-                is_logged = false;
-            });
-            if let Err(status) = end.await {
-                let error = CallFailure(&status).to_string();
-                if is_logged {
-                    tracing::debug!(target: "api", error, "the tokens cannot be followed");
-                } else {
-                    tracing::warn!(
-                        target: "api", error, known = self.are_known(),
-                        "the tokens cannot be followed: the last known ones stay valid"
-                    );
-                }
-                is_logged = true;
-            }
-            sleep(pauses.next_pause()).await;
+            let end = self.follow_once(&mut schedulers, &mut retries).await;
+            retries.pause(end, self.are_known()).await;
         }
     }
 
     async fn follow_once(
         &self,
         schedulers: &mut AccessServiceClient<Channel>,
-        mut received: impl FnMut(),
+        retries: &mut Retries,
     ) -> Result<(), Status> {
         let answer = schedulers.follow_tokens(FollowTokensRequest {}).await?;
         let mut tables = answer.into_inner();
         while let Some(message) = tables.message().await? {
             self.table.send_replace(Arc::new(table(message)));
             self.known.store(true, Ordering::Release);
-            received();
+            retries.received();
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ impl Visitor {
         }
     }
 
-    pub(super) fn role(&self) -> Option<Role> {
+    pub(crate) fn role(&self) -> Option<Role> {
         self.principal.as_ref()?.role
     }
 
@@ -81,6 +81,18 @@ impl Visitor {
         }
         let reason = "the credential is not for the task that the request names";
         Err(Problem::forbidden(reason))
+    }
+
+    /// The name of the caller; empty without a principal.
+    pub(crate) fn name(&self) -> &str {
+        self.principal
+            .as_ref()
+            .map_or("", |principal| &principal.name)
+    }
+
+    /// The rights of the caller that depend on the content of its call.
+    pub(crate) const fn rights(&self) -> Rights {
+        self.rights
     }
 
     /// Names the credential of the caller; `None` without a credential.

@@ -10,6 +10,9 @@ use rfc7239::NodeName;
 
 use crate::options::ForwardedHeader;
 
+/// Headers in which proxies name the client that they forward for.
+pub(crate) const FORWARDED_HEADERS: [HeaderName; 2] = [X_FORWARDED_FOR, header::FORWARDED];
+
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Finds the client of a connection.
@@ -44,6 +47,15 @@ impl Clients {
     pub(crate) fn address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let client = self.stranger(peer, headers).unwrap_or(peer);
         client.to_canonical()
+    }
+
+    /// Whether a trusted proxy has forwarded a request from `peer` with these headers.
+    pub(crate) fn is_forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        let name = match self.header {
+            ForwardedHeader::XForwardedFor => X_FORWARDED_FOR,
+            ForwardedHeader::Forwarded => header::FORWARDED,
+        };
+        self.is_trusted(peer) && headers.contains_key(name)
     }
 
     /// The last address that does not belong to a trusted proxy.

@@ -3,6 +3,8 @@
 //! Texts of the client are recorded as strings, never as `Display`: so every subscriber quotes them
 //! and none of them can pass for a line or a field of its own. The subscriber adds `time`.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -18,20 +20,33 @@ use crate::transport::connection::Connection;
 /// Target of the log lines.
 const TARGET: &str = "api";
 
+/// How requests are identified and logged.
+#[derive(Clone)]
+pub(crate) struct Observed {
+    pub(crate) request_ids: RequestIds,
+    /// Queries of paths that begin with this text are not logged, because they may have secrets; `None` if all are.
+    pub(crate) secret_queries: Option<Arc<str>>,
+}
+
 /// Gives the request its id, logs the request, and suspends the time limits of its connection for that time.
 pub(crate) async fn observe(
-    State(request_ids): State<RequestIds>,
+    State(observed): State<Observed>,
     Extension(connection): Extension<Connection>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let answering = connection.activity.answering();
-    let id = RequestId(request_ids());
+    let id = RequestId((observed.request_ids)());
     request.extensions_mut().insert(id);
     let is_logged =
         tracing::enabled!(target: TARGET, Level::DEBUG) && *request.uri() != "/v1/health";
     if is_logged {
-        log_arrival(id, &connection, &request);
+        log_arrival(
+            id,
+            &connection,
+            &request,
+            observed.secret_queries.as_deref(),
+        );
     }
     let start = Instant::now();
     let response = next.run(request).await;
@@ -48,7 +63,18 @@ pub(crate) async fn observe(
     response
 }
 
-fn log_arrival(id: RequestId, connection: &Connection, request: &Request) {
+fn log_arrival(
+    id: RequestId,
+    connection: &Connection,
+    request: &Request,
+    secret_queries: Option<&str>,
+) {
+    let path = request.uri().path();
+    let uri = if secret_queries.is_some_and(|secret| path.starts_with(secret)) {
+        path.to_owned()
+    } else {
+        request.uri().to_string()
+    };
     let host = request
         .headers()
         .get(header::HOST)
@@ -56,7 +82,7 @@ fn log_arrival(id: RequestId, connection: &Connection, request: &Request) {
     tracing::debug!(
         target: TARGET,
         remote_ip = %connection.peer.ip(),
-        uri = request.uri().to_string(),
+        uri,
         method = request.method().as_str(),
         host = host.as_deref().unwrap_or_default(),
         request_id = %id,

@@ -48,11 +48,11 @@ pub(crate) fn install() {
     });
 }
 
-fn collect() {
+pub(crate) fn collect() {
     LINES.set(Some(Vec::new()));
 }
 
-fn lines_of(target: &str) -> Vec<Value> {
+pub(crate) fn lines_of(target: &str) -> Vec<Value> {
     let bytes = LINES.with_borrow(|lines| lines.clone().unwrap());
     String::from_utf8(bytes)
         .unwrap()

@@ -6,12 +6,16 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chrono::FixedOffset;
-use cts_access::Issuers;
+use cts_access::{IssuerSettings, Issuers};
 use cts_core::callers::PlanValues;
-use cts_gateway::{AccessOptions, Deps, ForwardedHeader, Gateway, Limits, Mode, Options};
+use cts_gateway::{
+    AccessOptions, Deps, ForwardedHeader, Gateway, Limits, Mode, Options, PageOptions,
+};
 use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
+use cts_proto::access::v1::session_service_client::SessionServiceClient;
+use cts_proto::access::v1::session_service_server::SessionServiceServer;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::cluster::v1::follow_service_client::FollowServiceClient;
@@ -44,6 +48,7 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::access_service::MemoryAccess;
+use crate::clients::page::sessions::MemorySessions;
 use crate::cluster::MemoryCluster;
 use crate::follow::MemoryFollow;
 use crate::logs::MemoryLogs;
@@ -64,6 +69,8 @@ pub(crate) const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")]
 /// A running gateway; all of it ends with the value.
 pub(crate) struct Stage {
     pub(crate) address: SocketAddr,
+    /// The listener of the page, if it has one of its own.
+    pub(crate) page_address: Option<SocketAddr>,
     pub(crate) shutdown: CancellationToken,
     /// The gateway's own end.
     pub(crate) gateway: JoinSet<std::io::Result<()>>,
@@ -81,6 +88,11 @@ pub(crate) struct Scene {
     pub(crate) plans: MemoryPlans,
     pub(crate) approvals: MemoryApprovals,
     pub(crate) access: MemoryAccess,
+    pub(crate) sessions: MemorySessions,
+    pub(crate) page: Option<PageOptions>,
+    pub(crate) issuers: Vec<IssuerSettings>,
+    /// Whether the page has a listener of its own.
+    pub(crate) page_apart: bool,
     /// Whether each request needs a credential.
     pub(crate) require_auth: bool,
     pub(crate) plan_values: PlanValues,
@@ -145,6 +157,11 @@ impl Stage {
             ))
             .with(LogServiceServer::new(scene.logs.clone()))
             .with(AccessServiceServer::new(scene.access.clone()));
+        let endpoints = if scene.sessions.unserved {
+            endpoints
+        } else {
+            endpoints.with(SessionServiceServer::new(scene.sessions.clone()))
+        };
         let endpoints = if scene.follow.unserved {
             endpoints
         } else {
@@ -236,9 +253,11 @@ impl Stage {
                 required: scene.require_auth,
                 domain: Some("cts.example".to_owned()),
                 plan_values: scene.plan_values,
-                issuers: Issuers::new(Vec::new()).unwrap(),
+                issuers: Issuers::new(scene.issuers).unwrap(),
+                logins: scene.page.is_some(),
                 clock: Arc::new(SystemClock),
             },
+            page: scene.page,
         };
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),
@@ -250,6 +269,7 @@ impl Stage {
             plans: PlanServiceClient::new(channel.clone()),
             approvals: ApprovalServiceClient::new(channel.clone()),
             access: AccessServiceClient::new(channel.clone()),
+            sessions: SessionServiceClient::new(channel.clone()),
             schedulers: Peers::fixed(channel),
             signals: Signals::off(),
         };
@@ -257,10 +277,17 @@ impl Stage {
         if let Some(tls) = scene.tls {
             serving = serving.with_tls(tls);
         }
+        let mut page_address = None;
+        if scene.page_apart {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+            page_address = Some(listener.local_addr().unwrap());
+            serving = serving.with_page_listener(Some(listener));
+        }
         let mut gateway = JoinSet::new();
         gateway.spawn(serving.serve(listener, shutdown.clone()));
         Self {
             address,
+            page_address,
             shutdown,
             gateway,
             _services: services,

@@ -87,6 +87,10 @@ pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
         "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), require tokens (security.require_auth), or ask for certificates (tls with verify_incoming)",
     );
     say(
+        uses.open_page && !asks_for_certificates && !config.security.require_auth,
+        "everybody who reaches page.listen can change and delete tasks: listen on 127.0.0.1, require tokens (security.require_auth), or ask for certificates (tls with verify_incoming)",
+    );
+    say(
         uses.database && config.asks_for_approval() && !security.require_auth,
         "everybody who reaches the API can give the consent that tasks need (approval): require tokens or certificates (security.require_auth)",
     );
@@ -192,7 +196,7 @@ pub(super) mod tests {
         let services_tls =
             "services {\n tls {\n ca_cert = \"ca\"\n cert = \"cert\"\n key = \"key\"\n }\n }\n";
         let with = |tls: &str, more: &str| format!("{tls}{more}");
-        let cases: [(&str, String, Vec<usize>); 18] = [
+        let cases: [(&str, String, Vec<usize>); 19] = [
             (
                 "Consul on another host",
                 "consul { address = \"10.0.0.1:8500\" }".into(),
@@ -259,6 +263,11 @@ pub(super) mod tests {
                 OPEN_API.to_vec(),
             ),
             (
+                "everybody who reaches page.listen",
+                "page { listen = \"0.0.0.0:8559\" }".into(),
+                [0, 1, 3, 4, 8, 9].to_vec(),
+            ),
+            (
                 "tokens travel to the API in plain text",
                 "security { require_auth = true }".into(),
                 OPEN_API.to_vec(),
@@ -319,6 +328,15 @@ pub(super) mod tests {
             (
                 "telemetry",
                 format!("{services_tls}\ntelemetry {{ listen = \"0.0.0.0:9464\" }}\nsecurity {{ require_auth = true }}"),
+            ),
+            ("page.listen", "page { listen = \"127.0.0.1:8559\" }".to_owned()),
+            (
+                "page.listen",
+                "page {\n enabled = false\n listen = \"0.0.0.0:8559\"\n }".to_owned(),
+            ),
+            (
+                "page.listen",
+                "page { listen = \"0.0.0.0:8559\" }\nsecurity { require_auth = true }".to_owned(),
             ),
             (
                 "collector",

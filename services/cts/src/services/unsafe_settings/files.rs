@@ -19,7 +19,10 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     let keys = clients.into_iter().flatten();
     let keys = keys.filter(|tls| tls.enabled && !tls.key.is_empty());
     let keys = keys.map(|tls| PathBuf::from(&tls.key));
-    let others = [tls, services, token, config.security.key_file.clone()];
+    let login = config.page.login.as_ref();
+    let client = login.and_then(|login| login.client_secret_file.clone());
+    let key = config.security.key_file.clone();
+    let others = [tls, services, token, client, key];
     let variables = config.secret_variable_files.iter().cloned();
     let others = others.into_iter().flatten();
     others.chain(keys).chain(variables).collect()

@@ -92,6 +92,8 @@ pub(crate) struct Uses {
     pub(crate) grpc: bool,
     /// The service offers the API beyond this machine.
     pub(crate) open_api: bool,
+    /// The service offers the page beyond this machine, on a listener of its own.
+    pub(crate) open_page: bool,
 }
 
 impl Uses {
@@ -103,6 +105,7 @@ impl Uses {
         let registers = serves_api && config.consul.service_registration.enabled;
         let worker = is(ServiceRole::Worker);
         let grpc = listeners.grpc.map(|address| address.ip());
+        let page = config.page.listen.map(|address| address.ip());
         Self {
             consul: is(ServiceRole::Watcher) || worker || registers,
             vault: worker,
@@ -111,6 +114,7 @@ impl Uses {
             services: role.is_some() || grpc.is_some_and(is_reachable),
             grpc: grpc.is_some(),
             open_api: serves_api && listeners.api.is_some_and(is_reachable),
+            open_page: serves_api && config.page.enabled && page.is_some_and(is_reachable),
         }
     }
 }

@@ -30,6 +30,8 @@ use crate::services::wiring::{self, Schedulers};
 pub(crate) struct Api<'a> {
     /// Where it listens.
     pub(crate) listener: &'a TcpListener,
+    /// Where the page listens, if it has a listener of its own.
+    pub(crate) page: Option<&'a TcpListener>,
     /// Its certificate, if it has TLS.
     pub(crate) tls: Option<ServerTls>,
 }
@@ -49,10 +51,14 @@ impl StandIn {
         api: &Api<'_>,
         reason: &str,
     ) -> Result<Self, Failure> {
-        let listener = duplicate(api.listener).map_err(|source| Failure::Path {
-            path: "the socket of the API".into(),
-            source,
-        })?;
+        let duplicated = |listener: &TcpListener| {
+            duplicate(listener).map_err(|source| Failure::Path {
+                path: "the socket of the API".into(),
+                source,
+            })
+        };
+        let listener = duplicated(api.listener)?;
+        let page = api.page.map(duplicated).transpose()?;
         let (reason, told) = watch::channel(reason.to_owned());
         let (cluster_listener, cluster) = memory_transport();
         // Calls fail as unavailable when the listener is gone.
@@ -68,6 +74,7 @@ impl StandIn {
             api.tls.clone(),
             Signals::off(),
         )?;
+        let gateway = gateway.with_page_listener(page);
         let end = CancellationToken::new();
         let parts = Tasks::new(end.clone());
         let cluster = ClusterServiceServer::new(Unready {
