@@ -1,7 +1,8 @@
-//! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, an
-//! emulator of S3, a stub of HCP Terraform, a stub of newer Consuls and a proxy that answers as they do, a clock that stands still, polling with a deadline, free ports, an
-//! HTTP server with a script, a collector of OTLP, an OIDC issuer, a release site, a TCP proxy that breaks connections, certificates, a long
-//! history, and where the outside programs are; and tasks and instances to change.
+//! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, a real
+//! driver of Chromium, an emulator of S3, a stub of HCP Terraform, a stub of newer Consuls and a proxy that answers as
+//! they do, a clock that stands still, polling with a deadline, free ports, an HTTP server with a script, a collector of
+//! OTLP, an OIDC issuer, a release site, a TCP proxy that breaks connections, certificates, a long history, and where the
+//! outside programs are; and tasks and instances to change.
 //!
 //! A dev-dependency only. Panics if a test cannot go on, and says what to do about it. Start with
 //! [`ConsulAgent`], [`Postgres`] and [`eventually`].
@@ -12,6 +13,7 @@
 )]
 
 mod certificates;
+mod chromedriver;
 mod clock;
 mod collector;
 mod consul;
@@ -36,6 +38,7 @@ mod streaming_consul;
 mod vault;
 
 pub use certificates::{Authority, KeyPairFiles};
+pub use chromedriver::{Chromedriver, chromium_arguments};
 pub use clock::ManualClock;
 pub use collector::{Collector, attribute};
 pub use consul::{ConsulAgent, access_control, access_control_by_default_deny};
@@ -51,8 +54,8 @@ pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
 pub use postgres::{HeldWrites, PgBouncer, Postgres, PostgresSettings};
 pub use programs::{
-    chromium_path, consul_path, moto_path, pgbouncer_path, postgres_path, promtool_path,
-    restapi_path, terraform_path, tofu_path, vault_path,
+    axe_path, chromedriver_path, chromium_path, consul_path, moto_path, pgbouncer_path,
+    postgres_path, promtool_path, restapi_path, terraform_path, tofu_path, vault_path,
 };
 pub use proxy::{Link, TcpProxy};
 pub use release_site::{

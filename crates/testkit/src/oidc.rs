@@ -1,4 +1,5 @@
-//! An OIDC issuer: its discovery document and its keys, over HTTP or HTTPS on the loopback, with faults on demand.
+//! An OIDC issuer: its discovery document, its keys and its tokens for codes, over HTTP or HTTPS on the loopback, with
+//! faults on demand.
 
 mod signing_key;
 
@@ -16,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use self::signing_key::{SigningKey, SigningKeyKind, hmac_token};
 use crate::certificates::Authority;
-use crate::scripted_http::receive;
+use crate::scripted_http::{ScriptedRequest, receive};
 
 /// The path of the issuer, as several issuers of one server have it.
 const BASE: &str = "/realms/ops";
@@ -28,6 +29,8 @@ pub enum IssuerDocument {
     Discovery,
     /// The set of its keys.
     Keys,
+    /// The answer to a code.
+    Token,
 }
 
 /// The answer in the place of a document.
@@ -60,6 +63,10 @@ struct Shared {
     keys: Vec<Value>,
     faults: HashMap<IssuerDocument, IssuerFault>,
     requests: Vec<IssuerDocument>,
+    grants: HashMap<String, Value>,
+    /// Who is signed in, and the key of the tokens about it.
+    person: Option<(SigningKey, Value)>,
+    token_requests: Vec<ScriptedRequest>,
 }
 
 impl OidcIssuer {
@@ -135,6 +142,22 @@ impl OidcIssuer {
         url.clone_into(&mut self.shared.lock().jwks_uri);
     }
 
+    /// Gives this answer for a code, once.
+    pub fn grant(&self, code: &str, answer: Value) {
+        self.shared.lock().grants.insert(code.to_owned(), answer);
+    }
+
+    /// Whoever comes to log in is this person: an ID token has these claims, and is signed with this key (`P256`).
+    pub fn sign_in(&self, key: SigningKey, claims: Value) {
+        self.publish(&[&key]);
+        self.shared.lock().person = Some((key, claims));
+    }
+
+    /// The requests with codes.
+    pub fn token_requests(&self) -> Vec<ScriptedRequest> {
+        self.shared.lock().token_requests.clone()
+    }
+
     /// Answers with a fault in the place of a document.
     pub fn fail(&self, document: IssuerDocument, fault: IssuerFault) {
         self.shared.lock().faults.insert(document, fault);
@@ -154,23 +177,57 @@ impl OidcIssuer {
 }
 
 impl Shared {
-    fn answer(&mut self, path: &str) -> IssuerFault {
-        let (document, body) = match path.strip_prefix(BASE) {
-            Some("/.well-known/openid-configuration") => {
+    fn answer(&mut self, request: &ScriptedRequest) -> IssuerFault {
+        let (method, path) = request.line.split_once(' ').unwrap_or_default();
+        let path = path.strip_prefix(BASE).unwrap_or_default();
+        let mut status = 200;
+        let (document, body) = match (method, path) {
+            ("GET", "/.well-known/openid-configuration") => {
                 let body = json!({
                     "issuer": self.name,
                     "authorization_endpoint": format!("{}/authorize", self.name),
+                    "token_endpoint": format!("{}/token", self.name),
                     "jwks_uri": self.jwks_uri,
                     "response_types_supported": ["code"],
                 });
                 (IssuerDocument::Discovery, body)
             }
-            Some("/keys") => (IssuerDocument::Keys, json!({"keys": self.keys})),
+            ("GET", path) if path.starts_with("/authorize?") => return self.authorize(path),
+            ("GET", "/keys") => (IssuerDocument::Keys, json!({"keys": self.keys})),
+            ("POST", "/token") => {
+                self.token_requests.push(request.clone());
+                let mut fields = url::form_urlencoded::parse(request.body.as_bytes());
+                let code = fields.find(|(name, _)| name == "code");
+                let granted = code.and_then(|(_, code)| self.grants.remove(&*code));
+                let body = granted.unwrap_or_else(|| {
+                    status = 400;
+                    json!({"error": "invalid_grant", "error_description": "the code is <used>"})
+                });
+                (IssuerDocument::Token, body)
+            }
             _ => return IssuerFault::Answer(404, "no such document".to_owned()),
         };
         self.requests.push(document);
         let fault = self.faults.get(&document).cloned();
-        fault.unwrap_or_else(|| IssuerFault::Answer(200, body.to_string()))
+        fault.unwrap_or_else(|| IssuerFault::Answer(status, body.to_string()))
+    }
+
+    /// Leads a browser back with a code, if somebody is signed in.
+    fn authorize(&mut self, path: &str) -> IssuerFault {
+        let Some((key, claims)) = &self.person else {
+            return IssuerFault::Answer(401, "nobody is signed in".to_owned());
+        };
+        let query = path.split_once('?').map_or("", |(_, query)| query);
+        let query: HashMap<_, _> = url::form_urlencoded::parse(query.as_bytes()).collect();
+        let of = |name: &str| query.get(name).map_or("", |value| &**value);
+        let mut claims = claims.clone();
+        claims["nonce"] = of("nonce").into();
+        let code = format!("code-{}", self.grants.len());
+        let (token, to) = (key.token("ES256", &claims), of("redirect_uri"));
+        let back = format!("{to}?code={code}&state={}", of("state"));
+        let answer = json!({"access_token": "opaque", "token_type": "Bearer", "id_token": token});
+        self.grants.insert(code, answer);
+        IssuerFault::Redirect(back)
     }
 }
 
@@ -182,8 +239,7 @@ async fn converse(
     let mut stream = BufReader::new(stream);
     loop {
         let request = receive(&mut stream).await?;
-        let path = request.line.strip_prefix("GET ")?;
-        let answer = shared.lock().answer(path);
+        let answer = shared.lock().answer(&request);
         let text = match answer {
             IssuerFault::Closes => return None,
             IssuerFault::Silent => std::future::pending().await,

@@ -27,6 +27,16 @@ pub fn chromium_path() -> PathBuf {
     find("CTS_TEST_CHROMIUM", "chromium")
 }
 
+/// The driver of Chromium to test with: `CTS_TEST_CHROMEDRIVER`, else `chromedriver` on `PATH`.
+pub fn chromedriver_path() -> PathBuf {
+    find("CTS_TEST_CHROMEDRIVER", "chromedriver")
+}
+
+/// The script axe-core, which judges the accessibility of pages: `CTS_TEST_AXE`, else `axe.min.js` on `PATH`.
+pub fn axe_path() -> PathBuf {
+    find("CTS_TEST_AXE", "axe.min.js")
+}
+
 /// The promtool to test with: `CTS_TEST_PROMTOOL`, else `promtool` on `PATH`.
 pub fn promtool_path() -> PathBuf {
     find("CTS_TEST_PROMTOOL", "promtool")

@@ -119,12 +119,14 @@ fn packages_of_python_and_npm_are_pinned_by_digests() {
         pinned.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
     }
     assert_eq!(pinned, used);
-    let lock = fs::read_to_string(directory.join("buf/package-lock.json")).unwrap();
-    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
-    for (name, package) in lock["packages"].as_object().unwrap() {
-        let is_pinned = package["integrity"]
-            .as_str()
-            .is_some_and(|it| it.starts_with("sha512-"));
-        assert!(name.is_empty() || is_pinned, "{name}");
+    for tool in ["axe", "buf"] {
+        let lock = fs::read_to_string(directory.join(tool).join("package-lock.json")).unwrap();
+        let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
+        for (name, package) in lock["packages"].as_object().unwrap() {
+            let is_pinned = package["integrity"]
+                .as_str()
+                .is_some_and(|it| it.starts_with("sha512-"));
+            assert!(name.is_empty() || is_pinned, "{name}");
+        }
     }
 }

@@ -3,7 +3,9 @@
 mod limited;
 mod local_decisions;
 mod mcp;
+mod page;
 mod plan_values;
+mod sessions;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

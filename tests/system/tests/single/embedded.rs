@@ -59,6 +59,7 @@ async fn start(site: &Site) -> InProcess {
     let sockets = Sockets {
         observation: Observation::default(),
         api: Some(listener),
+        page: None,
         grpc: None,
     };
     let options = StartOptions {
@@ -119,7 +120,7 @@ async fn two_instances_in_one_process_do_not_meet() {
     blue_end.unwrap().unwrap();
 
     // A stopped instance can be started again in the same process.
-    let again = start(&red_site).await;
+    let again = Box::pin(start(&red_site)).await;
     again.api.wait_for_events("red", 1).await;
     again.shutdown.cancel();
     again.end.await.unwrap().unwrap();

@@ -20,6 +20,7 @@ const EVERYWHERE: [&str; 2] = [
 /// Services of a scheduler.
 pub(crate) const OF_SCHEDULER: &[&str] = &[
     "cts.access.v1.AccessService",
+    "cts.access.v1.SessionService",
     "cts.bundle.v1.BundleService",
     "cts.cluster.v1.ClusterService",
     "cts.cluster.v1.FollowService",

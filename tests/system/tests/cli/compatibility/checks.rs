@@ -316,6 +316,16 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         )],
     ),
     (
+        "`/` is 404",
+        &[
+            Request("GET /", "", 404, &["404 page not found"]),
+            Test(
+                "services/gateway/tests/it/clients/page/screens.rs",
+                "browsers_are_led_to_the_page_from_the_root_and_others_get_the_original_answer",
+            ),
+        ],
+    ),
+    (
         "`GET /v1/health`: 200",
         &[
             Request("GET /v1/health", "", 200, &[]),

@@ -1,0 +1,31 @@
+//! Elements of the page that several tests use, as selectors of CSS, and its words.
+
+/// The field of a token in the form of the login.
+pub(crate) const TOKEN: &str = "form[action$='login'] input[name='token']";
+
+/// The button of the form of the login.
+pub(crate) const LOG_IN: &str = "form[action$='login'] button";
+
+/// The button that ends the session.
+pub(crate) const LOG_OUT: &str = "form[action$='logout'] button";
+
+/// The entry of the navigation whose screen is shown.
+pub(crate) const PART: &str = "header nav [aria-current='page']";
+
+/// The message about an action.
+pub(crate) const NOTICE: &str = "#notice";
+
+/// Messages of the scripts at the lower edge.
+pub(crate) const MESSAGES: &str = "#messages";
+
+/// The field of a confirmation by typing.
+pub(crate) const CONFIRM: &str = "input[name='confirm']";
+
+/// Message of the scripts after the end of the session.
+pub(crate) const SESSION_ENDED: &str = "Your session has ended.";
+
+/// Message of the console about a request without a session.
+pub(crate) const STATUS_401: &str = "the server responded with a status of 401";
+
+/// Message of the console about a form that was refused.
+pub(crate) const STATUS_422: &str = "the server responded with a status of 422";

@@ -1,0 +1,55 @@
+//! Tabs of a browser that has no `SharedWorker`: the tab that was opened first follows the changes for all of them.
+
+use cts_page_tests::{Browsers, Look};
+use cts_tests::{Site, task as block};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::people::log_in;
+use crate::scene::{MODULE, Scene};
+
+async fn switch(scene: &Scene, token: &str, enabled: bool) {
+    let body = json!({"enabled": enabled});
+    scene
+        .send(token, Method::PATCH, "/v1/tasks/web", &body)
+        .await;
+}
+
+#[tokio::test]
+async fn tabs_without_a_shared_worker_have_one_stream_and_follow_each_other() {
+    let scene = Scene::secured(Site::new(), &block("web", MODULE, &["web"], "")).await;
+    let token = scene.token("operator", "operate").await;
+    let browsers = Browsers::start().await;
+    let look = Look {
+        first_script: "delete globalThis.SharedWorker",
+        ..Look::default()
+    };
+    let browser = browsers.open(&scene.origin(), &look).await;
+    log_in(&browser, &token).await;
+    let first = browser.tab().await;
+    let second = browser.new_tab().await;
+    for tab in [&first, &second] {
+        browser.show_tab(tab).await;
+        browser.go("/ui/tasks/web").await;
+        browser.until_text("main .sentence", "successful").await;
+        browser.until("!globalThis.SharedWorker").await;
+        browser.run("window.isSameDocument = true", &[]).await;
+    }
+    switch(&scene, &token, false).await;
+    for tab in [&first, &second] {
+        browser.show_tab(tab).await;
+        browser.until_text("main .sentence", "disabled").await;
+        browser.until("window.isSameDocument").await;
+    }
+    // Another tab takes over.
+    browser.show_tab(&first).await;
+    browser.close_tab(&second).await;
+    switch(&scene, &token, true).await;
+    browser.until_text("main .sentence", "successful").await;
+    browser.until("window.isSameDocument").await;
+    let visit = browser.close_tolerating(&["net::ERR_"]).await;
+    let streams = visit.to("/ui/follow");
+    assert!(streams.len() >= 2, "{streams:?}");
+    assert_eq!(visit.most_at_once("/ui/follow"), 1, "{streams:?}");
+    scene.instance.stop().await;
+}
