@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use self::options::positive;
 pub(crate) use self::options::{
     ApiStatusArguments, ChangeToApplyArguments, CutQueriesArguments, FailoverArguments,
-    HistoryArguments, IdleArguments, LogFollowArguments, OverviewArguments, QueueArguments,
-    SharedInputArguments, SoakArguments, StrangersArguments, WatchScaleArguments,
+    HistoryArguments, IdleArguments, LogFollowArguments, OverviewArguments, PageArguments,
+    QueueArguments, SharedInputArguments, SoakArguments, StrangersArguments, WatchScaleArguments,
 };
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
@@ -145,6 +145,32 @@ pub(crate) enum Scenario {
     /// answer. `queued_followed`: the same beside 50 followers of the versions of the overview and ten of those of the
     /// tasks; `follower_of_`: bytes that one of them gets in a second.
     Overview(OverviewArguments),
+    /// The page over many tasks, in a real Chromium, and beside readers without a browser.
+    ///
+    /// The system is that of `overview --busy`. Chromium and its driver are `CTS_TEST_CHROMIUM` and
+    /// `CTS_TEST_CHROMEDRIVER`, or `chromium` and `chromedriver` on the PATH. Nothing changes during the loads, each of
+    /// which begins with an empty cache; figures are medians of the loads.
+    ///
+    /// `visible`: from the beginning of the navigation to the overview until the last text in the window is painted for
+    /// the first time, as the browser reports it (paint, element and largest contentful paint timing), with the buttons
+    /// that scripts add; `first_painted`: until the first text. `requests`: those that begin before the last of these
+    /// paints, and the stream of versions; `requests_later`: the others of the tab within 2 s. `bytes`: compressed
+    /// transfer of the document, the style and all scripts, with their heads; `script_style_bytes`: without the
+    /// document; `script_style_plain_bytes`: these without compression and heads. `line_painted`: from the navigation to
+    /// the address of a run with `#L`, a line in the middle of the longest log, until the last text is painted.
+    ///
+    /// Then fifty services change each second, played workers take the runs, and the browser shows the overview, after
+    /// that the grid of all tasks (`grid_`). `longest_task`: the longest task of the thread of the tab; 0 if all took less
+    /// than 50 ms. `heap_growth`: growth of the heap of its scripts, between two collections of garbage; `nodes_growth`:
+    /// of the number of its nodes.
+    ///
+    /// In the end each of the readers without a browser has a stream of versions, and asks for a fragment of the
+    /// overview when its version has changed, at most once a second, as the page does. `queued_p99_ratio`: as in
+    /// `overview --busy`. `fragment`: from a question of a reader to the end of its answer.
+    ///
+    /// To reach: `visible_p50` at most 200 ms, 4 requests, 60 KB, 40 KB for scripts and style; `longest_task` at most
+    /// 100 ms; no growth of the heap; `queued_p99_ratio` at most 1.2; `line_painted_p50` at most 500 ms.
+    Page(PageArguments),
     /// Growth under steady changes for a long time.
     ///
     /// Each task watches a service of its own, and these change in turn, in a real Consul that lets one client
@@ -282,6 +308,7 @@ impl Scenario {
             Self::Decide { .. } => "decide",
             Self::SharedInput(_) => "shared-input",
             Self::Overview(_) => "overview",
+            Self::Page(_) => "page",
             Self::Soak(_) => "soak",
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",
@@ -311,6 +338,6 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 18);
+        assert_eq!(Scenario::names().len(), 19);
     }
 }

@@ -8,6 +8,7 @@
 mod access;
 mod arguments;
 mod bare_loop;
+mod browser;
 mod by_hand;
 mod cluster;
 mod consul_query;

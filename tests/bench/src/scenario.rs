@@ -11,6 +11,7 @@ mod history;
 mod idle;
 mod log_follow;
 mod overview;
+mod page;
 mod queue;
 mod shared_input;
 mod soak;
@@ -57,6 +58,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::Soak(options) => soak::run(stage, options).await,
         Scenario::Strangers(options) => strangers::run(stage, options).await,
         Scenario::Overview(options) => overview::run(stage, options).await,
+        Scenario::Page(options) => page::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
@@ -80,6 +82,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::Soak(_)
         | Scenario::Strangers(_)
         | Scenario::Overview(_)
+        | Scenario::Page(_)
         | Scenario::Queue(_)
         | Scenario::Failover(_)
         | Scenario::LogFollow(_)

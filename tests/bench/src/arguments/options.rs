@@ -178,6 +178,31 @@ impl OverviewArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PageArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 10_000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Lines of the longest log.
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(2..=200_000))]
+    pub(crate) lines: u32,
+    /// Number of loads of each kind.
+    #[arg(long, default_value_t = 9, value_parser = positive())]
+    pub(crate) loads: u32,
+    /// Seconds of changes in front of the browser, for each screen.
+    #[arg(long, default_value_t = 60, value_parser = positive())]
+    pub(crate) watched: u32,
+    /// Number of measurements without readers and with them.
+    #[arg(long, default_value_t = 7, value_parser = positive())]
+    pub(crate) rounds: u32,
+    /// Seconds of each of these measurements.
+    #[arg(long, default_value_t = 20, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Number of readers.
+    #[arg(long, default_value_t = 10, value_parser = positive())]
+    pub(crate) readers: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LogFollowArguments {
     /// Number of followers, and of runs.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(4..=10_000))]

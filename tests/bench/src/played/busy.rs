@@ -5,15 +5,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{AppendLogRequest, LogLine, LogStream};
-use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::run::v1::Lease;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_proto::run::v1::{Applied, CompleteRunRequest, Lease};
 use futures::stream;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 use tonic::transport::Channel;
 
-use crate::played::hands::{acquire, heartbeat, worker};
+use crate::played::hands::{acquire, complete, heartbeat, worker};
 use crate::played::played_watcher::PlayedWatcher;
 
 /// Services with a task each, which change in turn.
@@ -81,18 +80,7 @@ async fn runs(scheduler: Channel) -> Result<()> {
         for _ in 0..2 {
             write(&scheduler, &lease).await?;
         }
-        let report = CompleteRunRequest {
-            run_id: lease.run_id,
-            epoch: lease.epoch,
-            worker_id: WORKER.to_owned(),
-            log: Vec::new(),
-            outcome: Some(Outcome::Applied(Applied {})),
-            details: None,
-            state: None,
-            held_for: None,
-        };
-        let answer = runs.complete_run(report).await;
-        answer.context("a report is refused")?;
+        complete(&mut runs, lease, WORKER).await?;
     }
 }
 

@@ -169,23 +169,29 @@ pub(crate) async fn acquire(
     Ok(answer.context("a worker gets no lease")?.into_inner().lease)
 }
 
+/// Reports a run as applied.
+pub(crate) async fn complete(
+    scheduler: &mut RunServiceClient<Channel>,
+    lease: Lease,
+    worker: &str,
+) -> Result<()> {
+    let report = CompleteRunRequest {
+        run_id: lease.run_id,
+        epoch: lease.epoch,
+        worker_id: worker.to_owned(),
+        outcome: Some(Outcome::Applied(Applied {})),
+        ..CompleteRunRequest::default()
+    };
+    let answer = scheduler.complete_run(report).await;
+    answer.context("a report is refused").map(drop)
+}
+
 async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<Option<Handled>> {
     let Some(lease) = acquire(scheduler, worker).await? else {
         return Ok(None);
     };
     let leased = Moment::now();
-    let report = CompleteRunRequest {
-        run_id: lease.run_id,
-        epoch: lease.epoch,
-        worker_id: worker.to_owned(),
-        log: Vec::new(),
-        outcome: Some(Outcome::Applied(Applied {})),
-        details: None,
-        state: None,
-        held_for: None,
-    };
-    let answer = scheduler.complete_run(report).await;
-    answer.context("a report is refused")?;
+    complete(scheduler, lease, worker).await?;
     Ok(Some(Handled {
         leased,
         completed: Moment::now(),

@@ -8,7 +8,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use futures::stream;
 use tonic::transport::Channel;
 
-use crate::played::hands::acquire;
+use crate::played::hands::{acquire, complete};
 
 const WORKER: &str = "bench-keeper";
 
@@ -38,19 +38,37 @@ impl HeldRuns {
 
     /// Adds a line to the log of run number `index`.
     pub(crate) async fn write(&self, index: usize, text: &str) -> Result<()> {
+        self.write_all(index, [text.to_owned()]).await
+    }
+
+    /// Adds lines to the log of run number `index`, at once.
+    pub(crate) async fn write_all(
+        &self,
+        index: usize,
+        texts: impl IntoIterator<Item = String>,
+    ) -> Result<()> {
         let lease = self.leases.get(index).context("there are fewer runs")?;
-        let line = LogLine {
+        let line = |text| LogLine {
             stream: LogStream::Stdout.into(),
-            text: text.to_owned(),
+            text,
         };
         let batch = AppendLogRequest {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
             worker_id: WORKER.to_owned(),
-            lines: vec![line],
+            lines: texts.into_iter().map(line).collect(),
         };
         let mut logs = LogServiceClient::new(self.scheduler.clone());
         let written = logs.append_log(stream::iter([batch])).await;
-        written.context("a line is refused").map(drop)
+        written.context("lines are refused").map(drop)
+    }
+
+    /// Reports all of them as applied.
+    pub(crate) async fn complete(self) -> Result<()> {
+        let mut runs = RunServiceClient::new(self.scheduler);
+        for lease in self.leases {
+            complete(&mut runs, lease, WORKER).await?;
+        }
+        Ok(())
     }
 }

@@ -9,20 +9,18 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::sleep;
 
-use crate::access::Access;
-use crate::arguments::{Modules, OverviewArguments};
-use crate::cluster::{Cluster, ClusterSettings};
+use crate::arguments::OverviewArguments;
 use crate::http_client::HttpClient;
 use crate::measures::clock::Moment;
 use crate::measures::report::{Metric, say};
 use crate::measures::sample::Sample;
 use crate::members::Members;
 use crate::played::askers;
+use crate::played::changes::queued_tasks;
 use crate::played::hands::Hands;
-use crate::played::played_watcher::PlayedWatcher;
 use crate::process::Launch;
 use crate::site::{Site, services};
-use crate::stage::{Plan, Stage};
+use crate::stage::Stage;
 
 /// Slots for the first pass, which is not measured.
 const SLOTS: u32 = 16;
@@ -64,24 +62,13 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
         return busy::run(stage, options).await;
     }
     let tasks = options.tasks;
-    let plan = Plan {
-        name: "overview",
-        tasks,
-        modules: Modules::Shared,
-        cluster: Some(ClusterSettings::default()),
-        access: Access::Open,
+    let consent = if options.waiting > 0 {
+        "approval = \"always\"\n"
+    } else {
+        ""
     };
-    let site = stage.new_site_on(plan, tasks).await?.with_long_names()?;
-    if options.waiting > 0 {
-        site.configure("approval = \"always\"\n")?;
-    }
-    let watcher = PlayedWatcher::with_scheduler(stage, &site, 1).await?;
-    let cluster = site.cluster()?;
-    stage.launch(&site, &Cluster::gateway())?;
-    let scheduler = cluster.scheduler_address(0);
-    let members = Members::new(cts_rpc::connect(scheduler)?);
-    say("first pass");
-    members.ready(tasks).await?;
+    let (site, watcher) = queued_tasks(stage, tasks, consent).await?;
+    let scheduler = site.cluster()?.scheduler_address(0);
     let waiting = options.waiting.min(tasks);
     askers::let_wait(scheduler, waiting).await?;
     let mut hands = Hands::start(scheduler, SLOTS).await?;
@@ -97,6 +84,7 @@ pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Resul
     for service in services(tasks) {
         watcher.change(&service);
     }
+    let members = Members::new(cts_rpc::connect(scheduler)?);
     members.ready(tasks).await?;
     metrics.extend(measure(stage, &site, "queued_", (&COMMANDS, options.rounds)).await?);
     metrics.extend(ask(&site, "queued_", options.rounds).await?);
