@@ -13,7 +13,7 @@ use crate::by_hash::ByHash;
 use crate::principal::Principal;
 use crate::token::{BYTES, TokenHash, random_text};
 
-/// Hashes of ended sessions that a table remembers. Beyond that it begins anew.
+/// Hashes of ended sessions that a table keeps. With one more hash the table forgets all former hashes.
 const ENDED_KEPT: usize = 10_000;
 
 /// A session that a scheduler has not sent counts for so long after its login. A session that begins and ends between two
@@ -93,7 +93,7 @@ pub struct SessionTable {
     unconfirmed: HashMap<TokenHash, DateTime<Utc>>,
 }
 
-/// What a table knows about a secret.
+/// Result of a search in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundSession {
     /// It is the secret of this session.

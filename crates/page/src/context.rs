@@ -1,4 +1,4 @@
-//! What a request of the page works with: its caller, the time, and answers of REST.
+//! Data of one request of the page: its caller, the time, and answers of REST.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same request after a form was refused. Answers are called for again.
+    /// The same request after a form was refused. Calls of REST are made again.
     pub(crate) fn after(self, attempt: Attempt) -> Self {
         Self {
             attempt: Some(attempt),

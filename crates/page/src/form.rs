@@ -32,7 +32,7 @@ pub(crate) struct Field {
     pub(crate) value: String,
     /// For a box to tick, whether it is ticked; `None` for a line.
     pub(crate) ticked: Option<bool>,
-    /// What is wrong with the value.
+    /// Fault of the value, as a sentence for the reader.
     pub(crate) fault: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Submit {
 }
 
 impl Form {
-    /// What is wrong with the first field that is at fault.
+    /// Fault of the first field that has a fault.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.fields.iter().find_map(|field| field.fault.as_deref())
     }

@@ -93,7 +93,7 @@ impl Fragment {
     }
 }
 
-/// What a fragment shows in the place of its content.
+/// The reason of a refusal, in the place of the content of a fragment.
 pub(crate) fn refused(refusal: &Refusal) -> String {
     let class = match refusal.status {
         StatusCode::FORBIDDEN | StatusCode::NOT_IMPLEMENTED => "missing",

@@ -61,7 +61,7 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", media).await;
     }
 
-    /// Makes the page of this tab so many CSS pixels wide and high.
+    /// Sets the width and the height of the page of this tab, in CSS pixels.
     pub async fn set_size(&self, width: u32, height: u32) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});

@@ -1,4 +1,4 @@
-//! Texts of others stay texts: tags and keys of Consul, addresses and values of plans, output and errors of Terraform, and
+//! Foreign texts stay texts: tags and keys of Consul, addresses and values of plans, output and errors of Terraform, and
 //! what is in addresses of the page.
 
 use cts_page_tests::{Browser, Browsers, Look};
@@ -58,7 +58,7 @@ resource "terraform_data" "object" {
 }
 "#;
 
-/// Elements and marks that only a text of others could have brought.
+/// Elements and marks that only a foreign text could have brought.
 const FOREIGN: &str = r"
 const found = [...document.querySelectorAll('img, iframe, object, style, base, script:not([src]), [onerror], [onload], [style]')];
 const marks = /[\u202a-\u202e\u2066-\u2069]/.test(document.documentElement.textContent);

@@ -128,7 +128,7 @@ impl<'c> AsyncHttpClient<'c> for Documents {
 }
 
 impl Issuers {
-    /// Logins at one of these issuers; `None` if it is another one.
+    /// Logins at the issuer of the settings; `None` if the issuer is not among these issuers.
     pub fn login(&self, settings: LoginSettings) -> Option<IssuerLogin> {
         let mut issuers = self.all.iter();
         let place = issuers.position(|issuer| issuer.settings.issuer == settings.issuer)?;

@@ -1,4 +1,4 @@
-//! What an action would do at this moment, and the form that confirms it.
+//! Effects of an action at this moment, and the form that confirms the action.
 
 use askama::Template;
 use cts_proto::cluster::v1::{Brake, OverviewWorker};
@@ -16,7 +16,7 @@ use crate::form::{Field, Form, Submit};
 use crate::text::{Foreign, Markup};
 use crate::time::Time;
 
-/// What an action would do, and its form.
+/// Effects of an action, and its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Confirmation {
     pub(crate) facts: Markup,
@@ -28,7 +28,7 @@ pub(crate) struct Confirmation {
     pub(crate) form: Form,
 }
 
-/// What is known about the target of an action.
+/// Facts about the target of an action.
 #[derive(Template)]
 #[template(path = "confirm/facts.html")]
 enum Facts {
@@ -49,7 +49,7 @@ enum Facts {
     Drain(OverviewWorker),
 }
 
-/// What was given to a confirmation.
+/// Query and fields of a confirmation.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
     /// Query of its address.

@@ -103,7 +103,7 @@ impl Given {
         claims
     }
 
-    /// Gives tokens for `code`: an ID token with these claims in place of others.
+    /// Gives tokens for `code`: an ID token with these claims in place of the usual claims.
     fn grant(&self, code: &str, login: &Begun, others: &Value) {
         let token = KEY.token("ES256", &self.claims(login, others));
         let answer = json!({"access_token": "opaque", "token_type": "Bearer", "id_token": token});
