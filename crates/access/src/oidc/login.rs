@@ -24,7 +24,6 @@ use serde_json::{Map, Value};
 use subtle::ConstantTimeEq as _;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
-use tokio::sync::Semaphore;
 use url::Url;
 
 use super::claims::{summary, text};
@@ -36,9 +35,6 @@ use crate::principal::Principal;
 
 /// Bytes of the secret of a client.
 const LONGEST_SECRET: u64 = 4096;
-
-/// Requests for tokens at once: a browser can send any code.
-const AT_ONCE: usize = 32;
 
 /// Characters of the text of an issuer that an error shows.
 const SHOWN: usize = 500;
@@ -76,9 +72,6 @@ pub enum IssuerLoginError {
     /// The file with the secret of the client.
     #[error("the secret of the client cannot be read")]
     Secret(#[source] io::Error),
-    /// Too many logins at once.
-    #[error("too many people log in at once")]
-    Busy,
     /// The issuer gives no token for this code, for this reason.
     #[error("the issuer refuses: {0}")]
     Refused(String),
@@ -99,7 +92,6 @@ pub struct IssuerLogin {
     issuers: Issuers,
     place: usize,
     settings: LoginSettings,
-    free: Semaphore,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -136,7 +128,6 @@ impl Issuers {
             issuers: self.clone(),
             place,
             settings,
-            free: Semaphore::new(AT_ONCE),
         })
     }
 }
@@ -183,10 +174,6 @@ impl IssuerLogin {
         code: String,
         now: DateTime<Utc>,
     ) -> Result<Arc<Principal>, IssuerLoginError> {
-        let _permit = self
-            .free
-            .try_acquire()
-            .map_err(|_full| IssuerLoginError::Busy)?;
         let token = self.token(pending, callback, code).await?;
         let token = token.expose_secret();
         let principal = self.issuers.verify(token, now).await?;

@@ -175,7 +175,7 @@ fn failed(login: &IssuerLogin, why: &str) -> String {
 
 const fn status(error: &IssuerLoginError) -> StatusCode {
     match error {
-        IssuerLoginError::Issuer(_) | IssuerLoginError::Secret(_) | IssuerLoginError::Busy => {
+        IssuerLoginError::Issuer(_) | IssuerLoginError::Secret(_) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         _ => REFUSED,

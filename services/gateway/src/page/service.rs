@@ -24,7 +24,7 @@ use crate::request_id::RequestId;
 use crate::transport::browsers::Listened;
 use crate::transport::connection::Connection;
 
-/// Logins that wait for the issuer at the same time.
+/// Logins that wait for the issuer at the same time: a browser can send any code.
 const LOGINS: ClientLimit = ClientLimit {
     total: 32,
     per_client: 4,
