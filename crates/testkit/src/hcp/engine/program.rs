@@ -1,8 +1,10 @@
 //! Terraform in the directory of a run.
 
+use std::io::PipeWriter;
 use std::process::Stdio;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 use super::super::model::{Cancel, Model, StageName};
@@ -66,6 +68,8 @@ impl Program {
         arguments: &[&str],
         last: Option<&str>,
     ) -> Ended {
+        let (source, [stdout, stderr]) =
+            pipe().unwrap_or_else(|error| panic!("a pipe cannot be made: {error}"));
         let mut command = Command::new(&self.path);
         command.args(arguments);
         if name.is_some() {
@@ -81,22 +85,20 @@ impl Program {
             .env_clear()
             .envs(self.environment.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stdout)
+            .stderr(stderr)
             .process_group(0)
             .kill_on_drop(true);
         let spawned = command.spawn();
         let mut child =
             spawned.unwrap_or_else(|error| panic!("Terraform cannot be started: {error}"));
+        drop(command); // It has the other ends of the pipe.
         let process = directory
             .shared
             .children
             .add(child.id().unwrap_or_default());
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let work = async {
-            let (mut output, errors) =
-                tokio::join!(pump(directory, name, stdout), pump(directory, name, stderr));
-            output.extend(errors);
+            let output = pump(directory, name, source).await;
             let status = child.wait().await;
             let code = status.ok().and_then(|status| status.code());
             Ended { code, output }
@@ -120,6 +122,13 @@ impl Program {
     }
 }
 
+/// One pipe for output and errors, so that the log has the order in which Terraform wrote.
+fn pipe() -> std::io::Result<(Receiver, [PipeWriter; 2])> {
+    let (reader, writer) = std::io::pipe()?;
+    let writers = [writer.try_clone()?, writer];
+    Ok((Receiver::from_owned_fd(reader.into())?, writers))
+}
+
 const fn failed() -> StageResult {
     StageResult {
         succeeded: false,
@@ -139,15 +148,8 @@ async fn next_cancel(directory: &RunDirectory, known: Cancel) -> Cancel {
 }
 
 /// Collects what comes, and adds it to the log of a stage.
-async fn pump(
-    directory: &RunDirectory,
-    name: Option<StageName>,
-    source: Option<impl AsyncRead + Unpin>,
-) -> Vec<u8> {
+async fn pump(directory: &RunDirectory, name: Option<StageName>, mut source: Receiver) -> Vec<u8> {
     let mut collected = Vec::new();
-    let Some(mut source) = source else {
-        return collected;
-    };
     let mut buffer = vec![0; 16 << 10];
     loop {
         match source.read(&mut buffer).await {
