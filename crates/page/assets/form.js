@@ -16,6 +16,15 @@ function search(form, submitter, how = "push") {
   visit(address.href, how);
 }
 
+/** What a refused form has in it counts as typed, so that newer data do not replace it. */
+function claim(form) {
+  for (const control of form.elements) {
+    const { value, checked } = control;
+    if (control.type === "text") [control.defaultValue, control.value] = ["", value];
+    if (control.type === "checkbox") [control.defaultChecked, control.checked] = [false, checked];
+  }
+}
+
 /** Shows the reason of a refusal above the screen, and the fields of the form with their errors. */
 function refuse(form, page, status) {
   const action = form.getAttribute("action");
@@ -27,6 +36,7 @@ function refuse(form, page, status) {
   if (newer) {
     form.reset(); // The answer has the fields that stay filled.
     morph(form, newer);
+    claim(form);
   }
   const field = form.querySelector("[aria-invalid=true]") ?? notice;
   if (field === notice) notice.tabIndex = -1;
@@ -95,3 +105,4 @@ function prepare(element) {
 
 document.addEventListener("cts:newer", ({ detail }) => prepare(detail));
 prepare(document);
+for (const form of document.forms) if (form.method === "post") claim(form);

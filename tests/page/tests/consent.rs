@@ -12,6 +12,11 @@ use crate::scene::{MODULE, Scene, text};
 
 const COMMENT: &str = "input[name='comment']";
 
+/// Brings the newer data of the screen, as after a connection.
+const REFRESH: &str =
+    "const morph = new URL('morph.js', document.querySelector('script[src]').src).href;
+    return import(morph).then(module => module.visit(location.href, 'refresh'))";
+
 async fn open(scene: &Scene, browsers: &Browsers, token: &str) -> Browser {
     let browser = browsers.open(&scene.origin(), &Look::default()).await;
     log_in(&browser, token).await;
@@ -80,6 +85,10 @@ async fn a_decision_holds_only_for_the_effect_that_its_person_has_seen() {
     assert_eq!(value(&other, COMMENT).await, "looks right");
     assert_eq!(value(&other, CONFIRM).await, "");
     other.until_text("main", "Differs from the plan").await;
+    // Newer data do not replace what the answer has in its fields.
+    other.run(REFRESH, &[]).await;
+    other.until_text(MESSAGES, "Newer data are there.").await;
+    assert_eq!(value(&other, COMMENT).await, "looks right");
     other.fill(CONFIRM, "pool").await;
     other.click_text("Approve").await;
     other.until_text(NOTICE, "The effect is approved.").await;
