@@ -104,8 +104,8 @@ pub use words::excerpt::excerpt;
 pub use words::file_error::FileError;
 pub use words::generated::GENERATED_NOTICE;
 pub use words::identity::{
-    ArchiveId, CauseId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId,
-    TaskName, WorkerId,
+    ArchiveId, CauseId, EventId, Incarnation, InvalidName, InvalidRequestKey, LeaderEpoch,
+    LeaseEpoch, RequestKey, RunId, TaskName, WorkerId,
 };
 pub use words::log_level::LogLevel;
 pub use words::regexp::{InvalidRegexp, Regexp};

@@ -52,12 +52,14 @@ async function send(form, submitter) {
     const address = submitter?.getAttribute("formaction") ? submitter.formAction : form.action;
     const asked = request(address, { method: "POST", body: fieldsOf(form, submitter) });
     const response = await asked.answer;
+    ["aria-busy", "data-unanswered"].forEach((mark) => form.removeAttribute(mark));
     if (response.status === 401) sayLogin();
     else if (response.redirected) {
       form.reset();
       await visit(response.url, "push", asked);
     } else refuse(form, await parse(response), response.status);
   } catch {
+    form.dataset.unanswered = "";
     say("send", "No answer came. Look at the task before you send the form again.");
   } finally {
     sending.delete(form);

@@ -10,9 +10,13 @@ import { announce, frozen, hush, make, marks, parse, prefix, say, sayLogin } fro
 const root = document.documentElement;
 
 // Attributes that scripts and readers set.
-const OURS = new Set(["open", "tabindex", "data-ago", "aria-busy"]); // An element with `data-active` keeps all that it has.
+const OURS = new Set(["open", "tabindex", "data-ago", "aria-busy", "data-unanswered"]); // `data-active` keeps all of them.
 
 const isKept = (node) => node.hasAttribute("data-keep");
+// A field with the name `id` hides the property of its form.
+const idOf = (node) => node.nodeType === 1 ? node.getAttribute("id") : null;
+// A form that is sent once more has the same key, so that what it requests is made once.
+const isSent = (form) => form.hasAttribute("aria-busy") || form.hasAttribute("data-unanswered");
 const isOwn = (node) => node.nodeType === 1 && node.hasAttribute("data-own");
 
 function isChanged(control) {
@@ -64,12 +68,13 @@ function morphText(old, next) {
 }
 
 function partnerOf(want, at, byId) {
-  if (want.id) {
-    const same = byId.get(want.id);
-    return same?.nodeName === want.nodeName && byId.delete(want.id) ? same : undefined;
+  const id = idOf(want);
+  if (id) {
+    const same = byId.get(id);
+    return same?.nodeName === want.nodeName && byId.delete(id) ? same : undefined;
   }
   for (let node = at, left = 8; node && left; node = node.nextSibling, left -= 1) {
-    if (node.nodeName === want.nodeName && !node.id && !isOwn(node)) return node;
+    if (node.nodeName === want.nodeName && !idOf(node) && !isOwn(node)) return node;
   }
   return undefined;
 }
@@ -83,11 +88,11 @@ function drop(node) {
 }
 
 function morphChildren(old, next) {
-  const byId = new Map([...old.children].filter(({ id }) => id).map((child) => [child.id, child]));
-  const wanted = new Set([...next.children].map(({ id }) => id));
+  const byId = new Map([...old.children].filter(idOf).map((child) => [idOf(child), child]));
+  const wanted = new Set([...next.children].map(idOf));
   let at = old.firstChild;
   for (const want of [...next.childNodes]) {
-    while (at && (isOwn(at) || (at.id && !wanted.has(at.id)))) {
+    while (at && (isOwn(at) || (idOf(at) && !wanted.has(idOf(at))))) {
       const gone = at;
       at = at.nextSibling;
       drop(gone);
@@ -116,6 +121,7 @@ function morphNode(old, next) {
     return;
   }
   const isForm = old.localName === "form";
+  if (isForm && isSent(old) && old.getAttribute("action") === next.getAttribute("action")) return;
   if (isForm && isBegun(old, next)) {
     sayNewer(old);
     return;

@@ -1,10 +1,14 @@
 //! One action of the page, which is one call of REST, and its button.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use cts_core::callers::Role;
+use uuid::Uuid;
 
 use crate::address::escape;
 use crate::context::Context;
+use crate::form::KEY;
 use crate::text::Markup;
 use crate::viewer::Viewer;
 
@@ -62,6 +66,25 @@ fn fill(path: &str, target: &str) -> String {
     }
 }
 
+/// A key that is still to be made, in rendered HTML. No text of other programs has quotation marks there.
+const NO_KEY: &str = "name=\"key\" value=\"\"";
+
+/// Whether [`with_new_keys`] changes `html`.
+pub fn lacks_keys(html: &str) -> bool {
+    html.contains(NO_KEY)
+}
+
+/// `html` with a new key in each form that requests a run and has none. So the same form, sent again, requests the same
+/// run, although equal screens are rendered once for many people.
+pub fn with_new_keys(html: &str, mut new: impl FnMut() -> Uuid) -> String {
+    let mut parts = html.split(NO_KEY);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let _infallible = write!(filled, "name=\"key\" value=\"{}\"{part}", new());
+    }
+    filled
+}
+
 /// The button of an action: a form, a link to its confirmation, or a word with the reason why it cannot be pressed.
 #[derive(Debug, Template)]
 #[template(path = "form/button.html")]
@@ -78,7 +101,8 @@ impl Button {
         Self {
             action,
             address: context.link(&action.path_of(target)),
-            field: None,
+            field: (action.fields == [KEY])
+                .then(|| (KEY, context.open_key(&action.path_of(target)))),
             refusal: action.missing(context.viewer),
         }
     }

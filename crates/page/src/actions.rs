@@ -23,10 +23,6 @@ use crate::layout::Notice;
 /// The message about the action that led to this address.
 pub(crate) fn done(query: &Query) -> Option<Notice> {
     let word = query.get("done");
-    if word == request::KNOWN_RUN {
-        let text = "This run was requested after the page was shown. No second run was requested.";
-        return Some(Notice::done(text));
-    }
     let (_, action) = ACTIONS.iter().find(|(_, action)| action.word == word)?;
     let run = query.get("run").parse::<RunId>();
     Some(Notice::done(&match run {

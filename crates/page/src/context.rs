@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use cts_core::RequestKey;
 use http::StatusCode;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use tokio::sync::OnceCell;
 
 use crate::address::Query;
 use crate::api::{Api, ApiAnswer, ApiCall};
+use crate::form::KEY;
 use crate::site::Site;
 use crate::viewer::Viewer;
 
@@ -83,6 +85,15 @@ impl<'a> Context<'a> {
             kept: Mutex::default(),
             ..self
         }
+    }
+
+    /// The key of the form that was sent to this path, if its request may have been made all the same; empty otherwise.
+    pub(crate) fn open_key(&self, path: &str) -> String {
+        let sent = self.attempt.as_ref().filter(|sent| {
+            sent.path == path && sent.refusal.status == StatusCode::SERVICE_UNAVAILABLE
+        });
+        let key = sent.and_then(|sent| sent.values.get(KEY).parse::<RequestKey>().ok());
+        key.map(|key| key.to_string()).unwrap_or_default()
     }
 
     /// The answer of `GET path`; each path is called once per request of the page.

@@ -8,6 +8,9 @@ use crate::text::{Foreign, Markup, SHOWN};
 /// Most bytes of a comment on a decision (docs/rest.md#consent).
 const LONGEST_COMMENT: usize = 1024;
 
+/// Field of a form with the key of its request of a run.
+pub(crate) const KEY: &str = "key";
+
 /// A form of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Template)]
 #[template(path = "form/form.html")]

@@ -30,6 +30,7 @@ mod time;
 mod viewer;
 mod waterfall;
 
+pub use action::{lacks_keys, with_new_keys};
 pub use api::{Api, ApiAnswer, ApiCall};
 pub use assets::{Asset, asset};
 pub use layout::{Notice, notice_page};

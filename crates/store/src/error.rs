@@ -152,6 +152,9 @@ pub enum TaskError {
     /// The task is not idle.
     #[error("the task is active")]
     Busy,
+    /// The task has a request with this key already, see [`Store::requested`](crate::Store::requested).
+    #[error("the run is requested already")]
+    Requested,
     /// The task does not have the expected revision.
     #[error("the task has revision {current}")]
     Revision {

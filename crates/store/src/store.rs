@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
+use cts_core::runs::RunKind;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Blocked, CauseId, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
-    TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Blocked, CauseId, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss,
+    RequestKey, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_proto::log::v1::LogLine;
 use cts_proto::run::v1::Cause;
@@ -155,7 +156,8 @@ pub trait Store:
     ///
     /// If this disables the task or changes its definition, queued applies are cancelled and open requests to apply
     /// are refused; with a new definition the task has no last applied input. A running run goes on. If the request
-    /// of the change, or its run, exists already, the change was made before: nothing happens.
+    /// of the change, or its run, exists already, the change was made before: nothing happens. A request with a key that
+    /// the task knows is refused as [`TaskError::Requested`].
     async fn change_task(
         &self,
         name: &TaskName,
@@ -178,8 +180,13 @@ pub trait Store:
     ///
     /// Its input is that of the newest run that applied or may have applied: the last leased one, in database time.
     /// The plan gets the settings in force of the blocks that this input uses. Returns whether such an input exists;
-    /// without it nothing is queued.
-    async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
+    /// without it nothing is queued. A request with a key that the task knows is refused as [`TaskError::Requested`].
+    async fn plan_destruction(
+        &self,
+        name: &TaskName,
+        run: RunId,
+        key: Option<RequestKey>,
+    ) -> Result<bool, TaskError>;
 
     /// Releases a task that the shrink limit blocks: the current instances of the services that block the task count
     /// as applied from now on.
@@ -224,6 +231,13 @@ pub trait Store:
     /// The request is removed when its run is queued: a waiting caller reads the request first and then the run; if
     /// neither exists, the task was removed before the run was queued.
     async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
+
+    /// The run of the task whose request has this key, requested or among the newest 256 of the task, and its kind.
+    async fn requested(
+        &self,
+        task: &TaskName,
+        key: RequestKey,
+    ) -> Result<Option<(RunId, RunKind)>, StoreError>;
 
     /// Refuses an open request and discards the task that the request was to create. Does nothing without such a
     /// request.

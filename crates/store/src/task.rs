@@ -5,7 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::{
-    Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal, spelled,
+    Creation, RequestKey, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec,
+    Withdrawal, spelled,
 };
 
 use crate::details::plan_summary::PlanSummary;
@@ -141,6 +142,8 @@ pub struct TaskChange {
     pub revision: Option<u64>,
     /// Id and kind of a run to request with the change.
     pub request: Option<(RunId, RunKind)>,
+    /// Key of the request, which its id has; `None` for a request that nobody repeats.
+    pub key: Option<RequestKey>,
     /// The requested apply only accompanies this occasion: the shrink limit and a cancelled input block it.
     pub accompanies: Option<Occasion>,
     /// Whether the change requires that the task is not [busy](cts_core::TaskActivity::is_busy).

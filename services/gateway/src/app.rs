@@ -276,8 +276,9 @@ impl App {
                 changes::delete(&self.changes(request), &name, request).await
             }
             Route::PlanDestruction(name) => {
+                let key = parameters::request_key(request.query(), true)?;
                 let _permit = self.wait(request)?;
-                changes::plan_destruction(&self.changes(request), &name, request.id).await
+                changes::plan_destruction(&self.changes(request), (&name, key), request.id).await
             }
             Route::ReleaseTask(name) => {
                 let body = self.received(request, body, BodyLimit::Large).await;
@@ -428,6 +429,7 @@ impl App {
         let mode = RunMode::parse(request.query())?;
         // A creation waits for its run in any mode.
         parameters::waiting_mode(request.query(), RunMode::Later)?;
+        parameters::request_key(request.query(), false)?;
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Large).await;
         let creation = changes::read_creation(mode, body, self.names, request)?;
@@ -446,6 +448,7 @@ impl App {
         let mode = RunMode::parse_for_replacement(request.query())?;
         let mode = parameters::waiting_mode(request.query(), mode)?;
         let release = parameters::replacement_releases(request.query())?;
+        parameters::request_key(request.query(), false)?;
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Large).await;
         let headers = &request.head.headers;
@@ -466,9 +469,10 @@ impl App {
     ) -> Result<Response, Problem> {
         let mode = RunMode::parse_legacy(request.query())?;
         let mode = parameters::waiting_mode(request.query(), mode)?;
+        let run = (mode, parameters::request_key(request.query(), true)?);
         let _permit = self.wait(request)?;
         let body = self.received(request, body, BodyLimit::Small).await;
-        changes::update(&self.changes(request), name, mode, body, request).await
+        changes::update(&self.changes(request), name, run, body, request).await
     }
 
     pub(crate) async fn received(

@@ -77,6 +77,15 @@ pub(crate) enum Run {
 }
 
 impl Run {
+    /// The kind of the run of an enabled task; that of a check if it may be one.
+    pub(crate) const fn kind(self) -> RunKind {
+        match self {
+            Self::Check => RunKind::Check,
+            Self::Now | Self::Request => RunKind::Apply,
+            Self::Inspect => RunKind::Plan,
+        }
+    }
+
     /// The word for records.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::Digest;
+
 /// Name of a task: unique, the Terraform workspace and the label of the generated module block.
 ///
 /// An identifier as in HCL 2 (docs/configuration.md#task): a letter or `_` first, then letters, digits, `_` and `-`,
@@ -151,6 +153,60 @@ uuid_identity! {
     /// Identifies one run of one task; version 7, so that ids sort by creation.
     RunId
 }
+
+impl RunId {
+    /// The bits of an id that the key of its request decides: all but those of the time, the version and the variant.
+    const KEY: u128 = (0xfff << 64) | (u64::MAX >> 2) as u128;
+
+    /// The id with the time of this one for the request of the task with this key.
+    #[must_use]
+    pub fn with_key(self, key: RequestKey, task: &TaskName) -> Self {
+        let time = self.0.as_u128() & !Self::KEY;
+        Self(Uuid::from_u128(time | (key.bits(task) & Self::KEY)))
+    }
+
+    /// Whether the request of the run of this task with this id has this key.
+    pub fn has_key(self, key: RequestKey, task: &TaskName) -> bool {
+        (self.0.as_u128() ^ key.bits(task)) & Self::KEY == 0
+    }
+}
+
+/// Key that a caller gives to a request of a run, to be able to repeat it (docs/rest.md#repeated-requests): a random UUID,
+/// of version 4 or 7. The id of the run has bits of a hash of key and task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestKey(Uuid);
+
+/// A text is no key of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the key of a request must be a UUID of version 4 or 7")]
+pub struct InvalidRequestKey;
+
+impl RequestKey {
+    fn bits(self, task: &TaskName) -> u128 {
+        let hash = Digest::of_parts([self.0.as_bytes().as_slice(), task.0.as_bytes()]);
+        let (first, _) = hash.as_bytes().split_at(size_of::<u128>());
+        first
+            .iter()
+            .fold(0, |bits, byte| bits << 8 | u128::from(*byte))
+    }
+}
+
+impl FromStr for RequestKey {
+    type Err = InvalidRequestKey;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let key = Uuid::parse_str(text).map_err(|_none| InvalidRequestKey)?;
+        let is_random = matches!(key.get_version_num(), 4 | 7);
+        is_random.then_some(Self(key)).ok_or(InvalidRequestKey)
+    }
+}
+
+impl fmt::Display for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 uuid_identity! {
     /// Identifies one event of one task (docs/rest.md#task-status).
     EventId

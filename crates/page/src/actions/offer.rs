@@ -1,6 +1,5 @@
 //! Buttons of the actions that make sense in the present state of a task, a run, a worker or the brake.
 
-use cts_core::RunId;
 use cts_proto::cluster::v1::{Brake, OverviewWorker, WorkerCondition};
 use cts_proto::run::v1::{ApprovalState, Run, RunKind, RunStatus};
 use cts_proto::task::v1::TaskPhase;
@@ -37,7 +36,6 @@ pub(crate) async fn of_task(name: &str, context: &Context<'_>) -> Result<Markup,
     let task = answers::task(name, context).await?;
     let explained = answers::explanation(name, context).await?;
     let current = explained.current_run.as_ref();
-    let newest = current.or(explained.last_run.as_ref());
     let button = |key: Key| Button::new(key.action(), name, context);
     let is_deleted = explained.phase() == TaskPhase::Deleting;
     let is_running = |run: &Run| run.status() == RunStatus::Running && run.kind() != RunKind::Check;
@@ -50,9 +48,7 @@ pub(crate) async fn of_task(name: &str, context: &Context<'_>) -> Result<Markup,
     };
     let mut buttons = Vec::new();
     if task.enabled {
-        let seen = newest.filter(|run| run.id.parse::<RunId>().is_ok());
-        let seen = seen.map_or("", |run| &run.id);
-        buttons.push(button(Key::Run).with("seen", seen).greyed(busy).markup());
+        buttons.push(button(Key::Run).greyed(busy).markup());
         buttons.push(button(Key::Disable).greyed(busy).markup());
     } else {
         let disabled = button(Key::Run).greyed(Some("the task is disabled"));

@@ -1,7 +1,10 @@
 //! From a form to the call of its action, and from the answer to the screen with the result.
 
+use std::fmt::Write as _;
+
+use cts_core::{RequestKey, RunId, TaskName};
 use cts_proto::json::Word as _;
-use cts_proto::run::v1::{ApprovalState, ListRunsResponse, Run, RunKind, RunStatus};
+use cts_proto::run::v1::{ApprovalState, ListRunsResponse, RunStatus};
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,9 +16,7 @@ use super::table::{Key, find};
 use crate::address::{Query, escape};
 use crate::api::ApiCall;
 use crate::context::{Context, Refusal, read, succeeded};
-
-/// Word of `done=` for a run that was requested between the rendering of a form and its arrival.
-pub(super) const KNOWN_RUN: &str = "known-run";
+use crate::form::KEY;
 
 /// Most patterns of a set.
 const MOST_PATTERNS: usize = 64;
@@ -50,10 +51,14 @@ pub(crate) async fn carry_out(
             return Err(refused(fault));
         }
     }
-    let before = newest_plan(subject, context).await?;
+    let request = request_key(key, values)?;
     let (method, mut path) = action.call_of(&target);
     if key == Key::Delete && !values.get("retain").is_empty() {
         path.push_str("?on_delete=retain");
+    }
+    if let Some(request) = request {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let _infallible = write!(path, "{separator}idempotency_key={request}");
     }
     let call = ApiCall {
         method: Method::from_bytes(method.as_bytes()).unwrap_or_default(),
@@ -70,11 +75,10 @@ pub(crate) async fn carry_out(
         Key::Reopen => refused(&refusal.message),
         _ => refusal,
     })?;
-    let run = if key == Key::Run {
-        read::<Requested>(&answer)?.run
-    } else {
-        let after = newest_plan(subject, context).await.unwrap_or_default();
-        after.filter(|run| before.as_ref() != Some(run))
+    let run = match (key, request) {
+        (Key::Run, _) => read::<Requested>(&answer)?.run,
+        (_, Some(request)) => run_of(request, &target, context).await,
+        (_, None) => None,
     };
     Ok(context.link(&location(subject, run.as_deref())))
 }
@@ -91,6 +95,10 @@ fn refused(message: &str) -> Refusal {
     }
 }
 
+fn unknown_form() -> Refusal {
+    refused("The page has no such form: open it again.")
+}
+
 /// Refuses a form that no screen of the page has.
 fn check(key: Key, values: &Query) -> Result<(), Refusal> {
     for (name, value) in values.members() {
@@ -101,7 +109,7 @@ fn check(key: Key, values: &Query) -> Result<(), Refusal> {
         };
         let is_known = key.action().fields.contains(&name) && !value.contains('\0');
         if !is_known || most < usize::MAX && values.all(name).take(most + 1).count() > most {
-            return Err(refused("The page has no such form: open it again."));
+            return Err(unknown_form());
         }
     }
     Ok(())
@@ -118,16 +126,6 @@ async fn answered_before(
     let seen = values.get("seen");
     let done = || Ok(Some(location(subject, None)));
     match key {
-        Key::Run if values.all("seen").next().is_some() => {
-            let explained = answers::explanation(target, context).await?;
-            let newest = [explained.current_run, explained.last_run];
-            let is_requested = |run: &Run| run.no_retry && run.kind() == RunKind::Apply;
-            // The newest run comes first: the seen run and all after it are older than the form.
-            let newest = newest.into_iter().flatten();
-            let mut newer = newest.take_while(|run| run.id != seen);
-            let requested = newer.find(is_requested);
-            Ok(requested.map(|run| format!("runs/{}?done={KNOWN_RUN}", escape(&run.id))))
-        }
         Key::Cancel | Key::CancelByForce => {
             let run = answers::run(target, context).await?;
             let status = run.status().word();
@@ -175,20 +173,25 @@ async fn answered_before(
     }
 }
 
-/// The newest run that only plans what the action asks to plan.
-async fn newest_plan(
-    (key, task): Subject<'_>,
-    context: &Context<'_>,
-) -> Result<Option<String>, Refusal> {
-    let kind = match key {
-        Key::Inspect => RunKind::Plan,
-        Key::PlanDestruction => RunKind::DestroyPlan,
-        _ => return Ok(None),
-    };
+/// Key of the request of the form; `None` for a form that requests no run.
+fn request_key(key: Key, values: &Query) -> Result<Option<RequestKey>, Refusal> {
+    if key.action().fields != [KEY] {
+        return Ok(None);
+    }
+    let key = values.get(KEY).parse();
+    key.map(Some).map_err(|_none| unknown_form())
+}
+
+/// The run of the request with this key; `None` where nothing was applied, so that no destruction is planned, and with a
+/// scheduler of an earlier version, which knows no keys.
+async fn run_of(request: RequestKey, task: &str, context: &Context<'_>) -> Option<String> {
     let path = format!("/v1/runs?task={}&limit=20", escape(task));
-    let listed: ListRunsResponse = read(&succeeded(context.call(ApiCall::get(path)).await)?)?;
-    let found = listed.runs.into_iter().find(|run| run.kind() == kind);
-    Ok(found.map(|run| run.id))
+    let listed: ListRunsResponse = context.get(&path).await.ok()?;
+    let ids = listed.runs.into_iter().map(|run| run.id);
+    let name = TaskName::new(task).ok()?;
+    let has_key = |id: RunId| id.has_key(request, &name);
+    let is_of = |id: &String| id.parse().is_ok_and(has_key);
+    ids.into_iter().find(is_of)
 }
 
 /// The body of the call.
@@ -231,7 +234,7 @@ fn loss(seen: &str) -> Result<Value, Refusal> {
         let (now, service) = seen.split_once(' ')?;
         Some(json!({ "service": service, "now": now.parse::<u32>().ok()? }))
     };
-    read().ok_or_else(|| refused("The page has no such form: open it again."))
+    read().ok_or_else(unknown_form)
 }
 
 /// Refuses a set that has changed, with the difference, unless all that is missing in it was approved.

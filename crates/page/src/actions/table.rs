@@ -35,9 +35,9 @@ macro_rules! actions {
 // A path without a name in braces comes before a path with one in its place.
 actions! {
     Run "Run now" Operate: "tasks/{name}/run" => "PATCH /v1/tasks/{name}?run=now&wait=false",
-        plain ["seen"], "The run is requested.";
+        plain ["key"], "The run is requested.";
     Inspect "Inspect" Operate: "tasks/{name}/inspect" => "PATCH /v1/tasks/{name}?run=inspect",
-        plain [], "The task is inspected. Nothing was changed.";
+        plain ["key"], "The task is inspected. Nothing was changed.";
     Enable "Enable" Operate: "tasks/{name}/enable" => "PATCH /v1/tasks/{name}",
         plain [], "The task is enabled. It runs with its next change.";
     Disable "Disable" Operate: "tasks/{name}/disable" => "PATCH /v1/tasks/{name}",
@@ -47,7 +47,7 @@ actions! {
     DecideState "Decide the state" Admin: "tasks/{name}/state" => "POST /v1/tasks/{name}/state",
         asks ["decision", "from", "confirm"], "The decision is stored. The next run carries it out.";
     PlanDestruction "Plan the destruction" Admin: "tasks/{name}/destroy-plan" => "POST /v1/tasks/{name}/destroy-plan",
-        plain [], "The destruction is planned. Nothing was changed.";
+        plain ["key"], "The destruction is planned. Nothing was changed.";
     Delete "Delete" Admin: "tasks/{name}/delete" => "DELETE /v1/tasks/{name}",
         asks ["retain", "seen", "run", "confirm"], "The task is deleted after its runs have ended.";
     Cancel "Cancel" Operate: "runs/{id}/cancel" => "POST /v1/runs/{id}/cancel",

@@ -1033,6 +1033,10 @@ pub struct UpdateTaskRequest {
     /// rejected.
     #[prost(string, tag = "4")]
     pub approve: ::prost::alloc::string::String,
+    /// Key of the request of the run: a new UUID of version 4 or 7; empty for none. If the task has a request with this key already, nothing is changed, and the answer is that of its run. The
+    /// reason "invalid" if the run is of another kind, or if the change requests no run.
+    #[prost(string, tag = "5")]
+    pub idempotency_key: ::prost::alloc::string::String,
 }
 /// The task is changed, or was inspected.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1107,6 +1111,9 @@ pub struct PlanTaskDestructionRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+    /// Key of the request, as in UpdateTaskRequest.
+    #[prost(string, tag = "2")]
+    pub idempotency_key: ::prost::alloc::string::String,
 }
 /// The destruction that a deletion would carry out.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,7 +1,9 @@
 //! Tasks that are changed over the API.
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{RunKind, RunStatus};
+use cts_core::{RequestKey, RunId};
 use futures::future::join_all;
+use uuid::Uuid;
 
 use crate::Fixture;
 use crate::scene::{Scene, spec};
@@ -100,4 +102,50 @@ pub async fn accepts_one_of_parallel_requests_of_an_idle_task<F: Fixture>() {
     let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!(accepted, 1, "{answers:?}");
     assert_eq!(scene.open_requests().await.len(), 1);
+}
+
+/// Lets several callers repeat a request with one key; all but the first are refused, until the run is forgotten, and for
+/// its task only.
+pub async fn a_key_is_of_one_request_of_its_task<F: Fixture>() {
+    const KEY: &str = "01a22daf-6aa5-4201-a13a-d57732635ac3";
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let (store, key) = (scene.store(), KEY.parse::<RequestKey>());
+    let key = key.expect("it is of version 4");
+    let (a, b) = (crate::task("a"), crate::task("b"));
+    let id = |time: u128| RunId::from_uuid(Uuid::from_u128(time << 80)).with_key(key, &a);
+    let change = |time| TaskChange {
+        request: Some((id(time), RunKind::Apply)),
+        key: Some(key),
+        ..idle_only()
+    };
+    let changes: Vec<_> = (1..=4).map(change).collect();
+    let answers = join_all(changes.iter().map(|it| store.change_task(&a, it))).await;
+    let refused = answers
+        .iter()
+        .filter(|it| matches!(it, Err(TaskError::Requested)));
+    assert_eq!(refused.count(), 3, "{answers:?}");
+    let known = async |task| store.requested(task, key).await.expect("it can be read");
+    let (run, kind) = known(&a).await.expect("one of them is there");
+    assert!(
+        run.has_key(key, &a) && kind == RunKind::Apply,
+        "{run} {kind:?}"
+    );
+    assert_eq!(known(&b).await, None);
+    // Also as a run, while it runs and after its end.
+    scene.enqueue_requested(run, "1").await;
+    assert_eq!(known(&a).await, Some((run, kind)));
+    let lease = scene.lease().await;
+    for time in [5, 6] {
+        let again = store.change_task(&a, &change(time)).await;
+        assert!(matches!(again, Err(TaskError::Requested)), "{again:?}");
+        let plan = store.plan_destruction(&a, id(time), Some(key)).await;
+        assert!(matches!(plan, Err(TaskError::Requested)), "{plan:?}");
+        if scene.run(run).await.status == RunStatus::Running {
+            scene.succeeded(&lease).await;
+        }
+    }
+    let other = store.change_task(&b, &change(7)).await;
+    other.expect("the key is of another task");
+    let plan = store.plan_destruction(&a, id(8), None).await;
+    assert!(plan.expect("it has no key"));
 }

@@ -211,7 +211,7 @@ pub async fn a_destruction_goes_on_without_its_declaration<F: Fixture>() {
 pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
     let scene = applied::<F>().await;
     let (store, name, run) = (scene.store(), task("a"), scene.run_id());
-    let there = store.plan_destruction(&name, run).await;
+    let there = store.plan_destruction(&name, run, None).await;
     assert!(there.expect("a destruction can be planned"));
     let lease = scene.lease().await;
     assert_eq!(lease.input, input("applied").hash);
@@ -223,12 +223,16 @@ pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
     let again = scene.enqueue("a", "applied").await;
     assert_eq!(again.queued, None, "it is still applied");
 
-    let nothing = store.plan_destruction(&task("b"), scene.run_id()).await;
+    let nothing = store
+        .plan_destruction(&task("b"), scene.run_id(), None)
+        .await;
     assert!(!nothing.expect("there is nothing to be planned"));
-    let unknown = store.plan_destruction(&task("c"), scene.run_id()).await;
+    let unknown = store
+        .plan_destruction(&task("c"), scene.run_id(), None)
+        .await;
     assert!(matches!(unknown, Err(TaskError::Unknown)), "{unknown:?}");
     delete(&scene).await;
-    let deleting = store.plan_destruction(&name, scene.run_id()).await;
+    let deleting = store.plan_destruction(&name, scene.run_id(), None).await;
     assert!(matches!(deleting, Err(TaskError::Deleting)), "{deleting:?}");
 }
 

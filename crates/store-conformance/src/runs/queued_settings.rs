@@ -58,7 +58,7 @@ pub(crate) async fn delete<F: Fixture>(scene: &Scene<F>) -> RunId {
 
 pub(crate) async fn plan_destruction<F: Fixture>(scene: &Scene<F>) -> RunId {
     let run = scene.run_id();
-    let planned = scene.store().plan_destruction(&task("a"), run).await;
+    let planned = scene.store().plan_destruction(&task("a"), run, None).await;
     assert!(planned.expect("a destruction can be planned"));
     run
 }

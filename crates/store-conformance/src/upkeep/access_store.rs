@@ -91,10 +91,14 @@ pub async fn every_change_of_a_caller_is_recorded<F: Fixture>() {
     let created = recording(AuditAction::CreateTask).create_task(&new).await;
     created.expect("the name is free");
     let plans = recording(AuditAction::PlanDestruction);
-    let plans = plans.plan_destruction(&task("a"), scene.run_id()).await;
+    let plans = plans
+        .plan_destruction(&task("a"), scene.run_id(), None)
+        .await;
     assert!(plans.expect("the task is there"));
     let nothing = recording(AuditAction::PlanDestruction);
-    let nothing = nothing.plan_destruction(&task("b"), scene.run_id()).await;
+    let nothing = nothing
+        .plan_destruction(&task("b"), scene.run_id(), None)
+        .await;
     assert!(!nothing.expect("the task is there"));
     let released = recording(AuditAction::ReleaseTask);
     let released = released.release_task(&task("a"), None).await;

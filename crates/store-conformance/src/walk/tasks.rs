@@ -91,6 +91,7 @@ impl<F: Fixture> Walk<F> {
                 };
                 (run, self.some_kind())
             }),
+            key: None,
             accompanies: self.dice.one_in(3).then_some(Occasion::Declaration),
             idle_only: self.dice.one_in(3),
             approve: None,
@@ -119,7 +120,7 @@ impl<F: Fixture> Walk<F> {
         self.trace
             .push(format!("plan the destruction of {name} {run}"));
         let expected = self.model.plan_destruction(&name, run);
-        let answer = self.scene.store().plan_destruction(&name, run).await;
+        let answer = self.scene.store().plan_destruction(&name, run, None).await;
         self.compare_answers(answer, expected);
     }
 

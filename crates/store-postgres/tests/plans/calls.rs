@@ -326,7 +326,9 @@ impl Calls {
         store.create_task(&draft).await.unwrap();
         store.refuse(self.leader, run, &not_now()).await.unwrap();
         store.drop_draft(draft.spec.name(), run).await.unwrap();
-        store.plan_destruction(name, run_id()).await.unwrap();
+        let key = "01a22daf-6aa5-4201-a13a-d57732635ac3".parse().unwrap();
+        let plan = store.plan_destruction(name, run_id(), Some(key));
+        plan.await.unwrap();
         let explanation = [(name.clone(), "it waits".to_owned())];
         store.explain(self.leader, &explanation).await.unwrap();
         store.explanation(name).await.unwrap();

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::callers::AuditRecord;
+use cts_core::runs::RunKind;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, CauseId, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss,
-    RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
+    RequestKey, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_proto::run::v1::Cause;
 use cts_store::enqueue::EnqueueError;
@@ -106,8 +107,13 @@ impl<D: Database> Store for SqlStore<D> {
         change!(self, Short, run, c => changes::delete(c, name, deletion))
     }
 
-    async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
-        change!(self, Short, Some(run), c => destruction::plan(c, name, run))
+    async fn plan_destruction(
+        &self,
+        name: &TaskName,
+        run: RunId,
+        key: Option<RequestKey>,
+    ) -> Result<bool, TaskError> {
+        change!(self, Short, Some(run), c => destruction::plan(c, name, (run, key)))
     }
 
     async fn release_task(
@@ -137,6 +143,14 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn requests(&self) -> Result<Vec<RunRequest>, StoreError> {
         read!(self, c => requests::open(c))
+    }
+
+    async fn requested(
+        &self,
+        task: &TaskName,
+        key: RequestKey,
+    ) -> Result<Option<(RunId, RunKind)>, StoreError> {
+        read!(self, c => requests::with_key(c, task, key))
     }
 
     async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError> {

@@ -15,6 +15,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types cts",
@@ -38,18 +39,24 @@ const COMPRESSED_FROM: usize = 512;
 pub(super) struct Content {
     kind: &'static str,
     plain: Bytes,
-    /// `None` if compression is of no use.
+    /// `None` if compression is of no use, or if it lacks keys.
     gzip: Option<Bytes>,
+    /// Whether each answer makes keys for its forms.
+    lacks_keys: bool,
 }
 
 impl Content {
     pub(super) fn new(kind: &'static str, plain: impl Into<Bytes>) -> Self {
         let plain = plain.into();
-        let gzip = (plain.len() >= COMPRESSED_FROM).then(|| compressed(&plain));
+        let is_html = kind == HTML;
+        let lacks_keys = is_html && str::from_utf8(&plain).is_ok_and(cts_page::lacks_keys);
+        let is_compressed = !lacks_keys && plain.len() >= COMPRESSED_FROM;
+        let gzip = is_compressed.then(|| compressed(&plain));
         Self {
             kind,
             gzip: gzip.flatten(),
             plain,
+            lacks_keys,
         }
     }
 
@@ -68,6 +75,11 @@ impl Content {
 
     /// The answer to a request with these headers.
     pub(super) fn answer(&self, status: StatusCode, request: &HeaderMap) -> Response {
+        if self.lacks_keys {
+            let html = String::from_utf8_lossy(&self.plain);
+            let filled = cts_page::with_new_keys(&html, Uuid::new_v4);
+            return Self::new(self.kind, filled).answer(status, request);
+        }
         let (body, encoding) = match &self.gzip {
             Some(gzip) if accepts_gzip(request) => (gzip, Some("gzip")),
             _ => (&self.plain, None),
@@ -171,6 +183,11 @@ fn has_tag(request: &HeaderMap, tag: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use axum::body::to_bytes;
+    use cts_core::RequestKey;
+
     use super::*;
 
     fn headers(name: HeaderName, value: &'static str) -> HeaderMap {
@@ -218,6 +235,27 @@ mod tests {
             assert_eq!(answer.status().as_u16(), expected, "{known}");
             assert_eq!(answer.headers()[ETAG], tag.as_str());
         }
+    }
+
+    #[tokio::test]
+    async fn each_answer_makes_keys_for_its_forms() {
+        let form = "<form><input name=\"key\" value=\"\"></form>";
+        let content = Content::new(HTML, form.repeat(20));
+        assert_eq!(content.tag(), Content::new(HTML, form.repeat(20)).tag());
+        let mut keys = HashSet::new();
+        for _ in 0..2 {
+            let answer = content.answer(StatusCode::OK, &HeaderMap::new());
+            let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+            let values = str::from_utf8(&body).unwrap().split('"').skip(3).step_by(4);
+            keys.extend(values.map(|key| key.parse::<RequestKey>().unwrap()));
+        }
+        assert_eq!(keys.len(), 40);
+        let accepts = headers(ACCEPT_ENCODING, "gzip");
+        let answer = content.answer(StatusCode::OK, &accepts);
+        assert_eq!(answer.headers()[CONTENT_ENCODING], "gzip");
+        let script = Content::new("text/javascript", form);
+        let answer = script.answer(StatusCode::OK, &HeaderMap::new());
+        assert_eq!(to_bytes(answer.into_body(), 99).await.unwrap(), form);
     }
 
     #[test]

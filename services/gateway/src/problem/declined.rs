@@ -63,6 +63,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
                 Reason::NotInitialized => Problem::unknown_task(name),
                 Reason::RunFailed => failed_update(name, message),
                 Reason::NotShown => return answer(StatusCode::CONFLICT),
+                Reason::Invalid => return answer(StatusCode::BAD_REQUEST),
                 _ => return answer(StatusCode::INTERNAL_SERVER_ERROR),
             };
             Problem {
@@ -79,7 +80,9 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
                 answer(StatusCode::INTERNAL_SERVER_ERROR)
             }
         },
-        (Change::DecideState, Reason::Invalid) => answer(StatusCode::BAD_REQUEST),
+        (Change::DecideState | Change::PlanDestruction, Reason::Invalid) => {
+            answer(StatusCode::BAD_REQUEST)
+        }
         (Change::DecideState, Reason::NoConflict | Reason::StillThere | Reason::Deleting)
         | (Change::PlanDestruction, Reason::Deleting | Reason::Busy)
         | (Change::Release, Reason::LostMore) => answer(StatusCode::CONFLICT),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::callers::FollowKey;
 use cts_core::go::parse_duration;
 use cts_core::runs::RunStatus;
-use cts_core::{CauseId, CurrentState};
+use cts_core::{CauseId, CurrentState, RequestKey};
 use cts_proto::run::v1::ListCausesRequest;
 use cts_proto::task::v1::ListTaskPageRequest;
 use cts_proto::task::v1::TaskOrder::{Since, State, Unspecified};
@@ -207,6 +207,18 @@ pub(crate) fn waiting_mode(query: Option<&str>, mode: RunMode) -> Result<RunMode
         _ => None,
     });
     Ok(wait?.unwrap_or(mode))
+}
+
+/// Key of the request of a run; `None` without one. Changes that take no key (`is_taken`) refuse it.
+pub(crate) fn request_key(
+    query: Option<&str>,
+    is_taken: bool,
+) -> Result<Option<RequestKey>, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let expected = "a UUID of version 4 or 7, for the method PATCH and for plans of destructions";
+    read(&pairs, "idempotency_key", expected, |text| {
+        text.parse().ok().filter(|_key| is_taken)
+    })
 }
 
 /// Additions to a run that a caller wants.
@@ -491,6 +503,22 @@ mod tests {
         }
         let modes = modes.map(|mode| waiting_mode(Some("run=x&wait=false"), mode).ok());
         assert_eq!(modes, [None, Some(RunMode::Request), None]);
+    }
+
+    #[test]
+    fn a_key_is_a_random_uuid_where_it_is_taken() {
+        let key = "01a22daf-6aa5-7201-a13a-d57732635ac3";
+        let query = format!("run=now&idempotency_key={key}");
+        assert_eq!(request_key(Some(&query), true), Ok(key.parse().ok()));
+        assert_eq!(request_key(Some("run=now"), false), Ok(None));
+        assert!(request_key(Some(&query), false).is_err());
+        let twice = format!("{key}&idempotency_key={key}");
+        let nil = "00000000-0000-0000-0000-000000000000";
+        for wrong in ["", "x", nil, &*twice] {
+            let query = format!("idempotency_key={wrong}");
+            let error = request_key(Some(&query), true).unwrap_err();
+            assert_eq!(error.name, "idempotency_key", "{wrong}");
+        }
     }
 
     #[test]

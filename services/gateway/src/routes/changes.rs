@@ -2,6 +2,7 @@
 //! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
 use axum::response::{IntoResponse as _, Response};
+use cts_core::RequestKey;
 use cts_core::go::InvalidDuration;
 use cts_core::runs::SKIPPED_INSPECTION;
 use cts_core::state::StateDecision;
@@ -192,14 +193,14 @@ pub(crate) async fn delete(
     Ok(request.answer(StatusCode::ACCEPTED, &AcceptedAnswer { request_id }))
 }
 
-/// Plans what a deletion of the task `name` would destroy.
+/// Plans what a deletion of the task `name` would destroy, by a request with this key.
 pub(crate) async fn plan_destruction(
     changes: &TaskChangeClient,
-    name: &str,
+    (name, key): (&str, Option<RequestKey>),
     id: RequestId,
 ) -> Result<Response, Problem> {
     let plan = changes
-        .plan_destruction(name)
+        .plan_destruction(name, key)
         .await
         .map_err(|error| Problem::unchanged(error, Change::PlanDestruction, name))?;
     let answer = DestroyPlanAnswer {
@@ -283,7 +284,7 @@ pub(crate) async fn decide_state(
 pub(crate) async fn update(
     changes: &TaskChangeClient,
     name: &str,
-    mode: RunMode,
+    (mode, key): (RunMode, Option<RequestKey>),
     body: Received,
     request: &ApiRequest,
 ) -> Result<Response, Problem> {
@@ -300,7 +301,7 @@ pub(crate) async fn update(
     }
     let id = request.id;
     log_update(name, update.enabled, mode, id);
-    let updated = match changes.update(name, update, mode).await {
+    let updated = match changes.update(name, update, (mode, key)).await {
         Ok(updated) => updated,
         Err(error) => {
             let problem = Problem::unchanged(error, Change::Update, name);

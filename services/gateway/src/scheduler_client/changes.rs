@@ -4,8 +4,8 @@
 use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cts_core::TaskDraft;
 use cts_core::state::StateDecision;
+use cts_core::{RequestKey, TaskDraft};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::CallFailure;
@@ -114,6 +114,11 @@ pub(crate) struct Changed {
     pub(crate) requested: String,
 }
 
+/// The key of a request on the wire; empty without one.
+fn key_on_wire(key: Option<RequestKey>) -> String {
+    key.map(|key| key.to_string()).unwrap_or_default()
+}
+
 impl TaskChangeClient {
     pub(crate) fn new(client: TaskServiceClient<Channel>, by: OnBehalf) -> Self {
         Self { client, by }
@@ -136,18 +141,19 @@ impl TaskChangeClient {
         })
     }
 
-    /// Switches the task `name` on or off, and approves an effect.
+    /// Switches the task `name` on or off, and approves an effect, by a request with this key.
     pub(crate) async fn update(
         &self,
         name: &str,
         update: Update,
-        mode: RunMode,
+        (mode, key): (RunMode, Option<RequestKey>),
     ) -> Result<proto::UpdateTaskResponse, ChangeError> {
         let request = proto::UpdateTaskRequest {
             name: name.to_owned(),
             enabled: Some(update.enabled),
             run_mode: run_mode(mode).into(),
             approve: update.approve,
+            idempotency_key: key_on_wire(key),
         };
         change(call!(self.client.update_task(request) for by)).await
     }
@@ -216,9 +222,11 @@ impl TaskChangeClient {
     pub(crate) async fn plan_destruction(
         &self,
         name: &str,
+        key: Option<RequestKey>,
     ) -> Result<Option<cts_proto::run::v1::Planned>, ChangeError> {
         let request = proto::PlanTaskDestructionRequest {
             name: name.to_owned(),
+            idempotency_key: key_on_wire(key),
         };
         let answer = change(call!(self.client.plan_task_destruction(request) for by)).await?;
         Ok(answer.plan)

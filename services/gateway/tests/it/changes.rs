@@ -88,7 +88,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
             500,
             &format!("Error updating task 'failing'. {FAILED}"),
         ),
-        ("refused", 500, refused),
+        ("refused", 400, refused),
         ("broken", 500, INTERNAL),
     ] {
         let path = format!("/v1/tasks/{name}");
@@ -210,6 +210,7 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
                 enabled: Some(enabled),
                 run_mode: mode.into(),
                 approve: String::new(),
+                idempotency_key: String::new(),
             };
             let asked = asked(&tasks, "PATCH", &path, &body).await;
             assert_eq!(asked, [RequestedChange::Update(update)]);
@@ -275,12 +276,58 @@ async fn a_run_that_is_not_waited_for_has_its_id_in_the_answer() {
         ("PUT", "/v1/tasks/dns?wait=false", &replaced),
         ("POST", "/v1/tasks?run=now&wait=false", &created),
         ("POST", "/v1/tasks?wait=false", &created),
+        (
+            "PUT",
+            &format!("/v1/tasks/dns?idempotency_key={RUN}"),
+            &replaced,
+        ),
+        (
+            "POST",
+            &format!("/v1/tasks?idempotency_key={RUN}"),
+            &created,
+        ),
+        ("PATCH", "/v1/tasks/dns?idempotency_key=1", &on),
+        ("POST", "/v1/tasks/dns/destroy-plan?idempotency_key=", &on),
     ] {
         let answer = stage.ask_with(method, path, CURRENT, body.as_bytes()).await;
         assert_eq!(answer.status, 400, "{method} {path} {answer:?}");
-        assert!(answer.body.contains("\\\"wait\\\""), "{answer:?}");
+        let name = if path.contains("idempotency_key") {
+            "idempotency_key"
+        } else {
+            "wait"
+        };
+        assert!(
+            answer.body.contains(&format!("\\\"{name}\\\"")),
+            "{answer:?}"
+        );
     }
     assert_eq!(tasks.changes.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn the_key_of_the_client_goes_to_the_scheduler() {
+    let tasks = three_tasks();
+    let body = json!({"enabled": true}).to_string();
+    let of = async |method, path: &str| {
+        let asked = asked(
+            &tasks,
+            method,
+            &format!("{path}idempotency_key={RUN}"),
+            &body,
+        )
+        .await;
+        asked.into_iter().next().unwrap()
+    };
+    for path in ["run=now&wait=false&", "run=now&", "run=inspect&", ""] {
+        match of("PATCH", &format!("/v1/tasks/dns?{path}")).await {
+            RequestedChange::Update(request) => assert_eq!(request.idempotency_key, RUN, "{path}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    match of("POST", "/v1/tasks/dns/destroy-plan?").await {
+        RequestedChange::PlanDestruction(request) => assert_eq!(request.idempotency_key, RUN),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

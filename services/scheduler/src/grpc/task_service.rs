@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_core::callers::{AuditAction, AuditRecord};
 use cts_core::state::StateDecision;
-use cts_core::{ApprovalRule, Clock, RunId, TaskName};
+use cts_core::{ApprovalRule, Clock, RequestKey, RunId, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_rpc::admission::rights;
@@ -185,6 +185,7 @@ impl TaskService for TaskEndpoint {
         let run = run_of(request.run_mode)?;
         let name = known_name(&request.name)?;
         let (enabled, approve) = (request.enabled, request.approve);
+        let key = key_of(&request.idempotency_key)?;
         if !approve.is_empty() && !approves {
             return Err(Status::permission_denied(
                 "the approval of an effect needs the right approve",
@@ -201,7 +202,7 @@ impl TaskService for TaskEndpoint {
         };
         let done = self
             .recorded(record, async move |work| {
-                work.update(&name, enabled, run, &approve).await
+                work.update(&name, enabled, (run, key), &approve).await
             })
             .await?;
         Ok(Response::new(proto::UpdateTaskResponse {
@@ -258,9 +259,12 @@ impl TaskService for TaskEndpoint {
         request: Request<proto::PlanTaskDestructionRequest>,
     ) -> Result<Response<proto::PlanTaskDestructionResponse>, Status> {
         let name = known_name(&request.get_ref().name)?;
+        let key = key_of(&request.get_ref().idempotency_key)?;
         let record = record(&request, AuditAction::PlanDestruction, name.as_str());
         let plan = self
-            .recorded(record, async move |work| work.plan_destruction(&name).await)
+            .recorded(record, async move |work| {
+                work.plan_destruction(&name, key).await
+            })
             .await?;
         Ok(Response::new(proto::PlanTaskDestructionResponse { plan }))
     }
@@ -397,6 +401,16 @@ fn task_to_wire(task: &StoredTask, rules: &FileRules) -> proto::Task {
 /// A run on the wire; empty without one.
 fn id_of(run: Option<RunId>) -> String {
     run.map(|run| run.to_string()).unwrap_or_default()
+}
+
+/// The key that a caller gives to its request; `None` if the caller gives none.
+fn key_of(text: &str) -> Result<Option<RequestKey>, Status> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let key = text.parse::<RequestKey>();
+    let key = key.map_err(|invalid| TaskRefusal::Invalid(invalid.to_string()))?;
+    Ok(Some(key))
 }
 
 /// An unknown mode is an error, because it might be a mode that changes nothing.

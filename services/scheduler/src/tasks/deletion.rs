@@ -1,8 +1,9 @@
 //! Deletions of tasks, and the destruction of their infrastructure (docs/rest.md#deleting-a-task).
 
-use cts_core::{TaskName, TaskPhase};
+use cts_core::runs::RunKind;
+use cts_core::{RequestKey, TaskName, TaskPhase};
 use cts_proto::run::v1::Planned;
-use cts_store::Deletion;
+use cts_store::{Deletion, TaskError};
 
 use super::run_end::RunEnd;
 use super::{TaskCommands, TaskRefusal};
@@ -64,18 +65,29 @@ impl TaskCommands {
         Deletion::AsTaskSays { run }
     }
 
-    /// Plans the destruction that a deletion would start; `None` if nothing was ever applied.
+    /// Plans the destruction that a deletion would start; `None` if nothing was ever applied. If the task has a request with
+    /// this key already, the answer is that of its run.
     pub(crate) async fn plan_destruction(
         &self,
         name: &TaskName,
+        key: Option<RequestKey>,
     ) -> Result<Option<Planned>, TaskRefusal> {
-        let run = self.identities.run_id();
-        let planned = self.store.plan_destruction(name, run).await;
-        if !planned.map_err(|error| TaskRefusal::of(error, name))? {
-            return Ok(None);
-        }
-        tracing::info!(target: "ctrl", task_name = %name, run.id = %run, requested_by = self.requested_by.as_deref(), "the destruction of a task is planned");
-        self.notifier.queue_changed();
+        let run = loop {
+            if let Some(known) = self.requested(name, key, RunKind::DestroyPlan).await? {
+                break known;
+            }
+            let run = self.run_id(name, key);
+            match self.store.plan_destruction(name, run, key).await {
+                Ok(true) => {
+                    tracing::info!(target: "ctrl", task_name = %name, run.id = %run, requested_by = self.requested_by.as_deref(), "the destruction of a task is planned");
+                    self.notifier.queue_changed();
+                    break run;
+                }
+                Ok(false) => return Ok(None),
+                Err(TaskError::Requested) => {}
+                Err(error) => return Err(TaskRefusal::of(error, name)),
+            }
+        };
         match self.end_of(run).await? {
             RunEnd::Succeeded(Some(plan)) => Ok(Some(plan)),
             RunEnd::Succeeded(None) => Err(TaskRefusal::RunFailed(NOT_PLANNED.to_owned())),

@@ -57,6 +57,9 @@ pub(crate) enum TaskRefusal {
     NotInitialized(String),
     #[error("{0}")]
     RunFailed(String),
+    /// Another call has requested the run in between: the call asks again.
+    #[error("the run is requested already")]
+    Requested,
     #[error("this scheduler is shutting down; what was asked for goes on without it")]
     ShuttingDown,
     #[error("the scheduler failed: {0}")]
@@ -73,6 +76,7 @@ impl TaskRefusal {
             TaskError::Unknown => Self::Unknown(task),
             TaskError::Exists => Self::Exists(task),
             TaskError::BeingCreated { .. } | TaskError::Busy => Self::Busy(task),
+            TaskError::Requested => Self::Requested,
             TaskError::Revision { current } => Self::Revision { task, current },
             TaskError::Deleting => Self::Deleting(task),
             TaskError::LostMore { losses } => Self::LostMore { task, losses },
@@ -108,6 +112,7 @@ impl TaskRefusal {
     const fn kind(&self) -> Option<(Code, &'static str)> {
         Some(match self {
             Self::Invalid(_) => (Code::InvalidArgument, "invalid"),
+            Self::Requested => (Code::Aborted, "busy"),
             Self::NotAllowed(_) => (Code::InvalidArgument, "not_allowed"),
             Self::Exists(_) => (Code::AlreadyExists, "exists"),
             Self::Unknown(_) => (Code::NotFound, "unknown"),

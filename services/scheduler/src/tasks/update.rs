@@ -1,7 +1,7 @@
 //! Changes of existing tasks.
 
 use cts_core::runs::RunKind;
-use cts_core::{TaskName, TaskPhase};
+use cts_core::{RequestKey, RunId, TaskName, TaskPhase};
 use cts_store::{PlanSummary, ShownEffect, TaskChange, TaskError};
 
 use super::run_end::RunEnd;
@@ -10,11 +10,13 @@ use super::{Done, Run, TaskCommands, TaskRefusal};
 impl TaskCommands {
     /// Enables or disables a task, requests a run, or does both (docs/rest.md#updating-a-task). Approves the effect
     /// `approve`, which an inspection has shown, unless that is empty.
+    ///
+    /// If the task has a request with this key already, the answer is that of its run, and nothing is changed.
     pub(crate) async fn update(
         &self,
         name: &TaskName,
         wanted: Option<bool>,
-        run: Run,
+        (run, key): (Run, Option<RequestKey>),
         approve: &str,
     ) -> Result<Done, TaskRefusal> {
         let approve = Some(approve).filter(|effect| !effect.is_empty());
@@ -22,11 +24,18 @@ impl TaskCommands {
             let message = "an effect is approved only when its task is enabled";
             return Err(TaskRefusal::Invalid(message.to_owned()));
         }
+        if key.is_some() && wanted == Some(false) {
+            let message = "a change that disables the task requests no run, so it has no key";
+            return Err(TaskRefusal::Invalid(message.to_owned()));
+        }
         loop {
             let stored = self.store.task(name).await?;
             let stored = stored.ok_or_else(|| TaskRefusal::Unknown(name.clone()))?;
             if stored.phase == TaskPhase::Deleting {
                 return Err(TaskRefusal::Deleting(name.clone()));
+            }
+            if let Some(known) = self.requested(name, key, run.kind()).await? {
+                return self.outcome(Done::with(stored), known, run).await;
             }
             let now = stored.spec.enabled;
             let (enabled, kind) = effect(now, wanted, run);
@@ -37,15 +46,44 @@ impl TaskCommands {
             let change = TaskChange {
                 enabled,
                 revision: Some(stored.revision),
-                request: kind.map(|kind| (self.identities.run_id(), kind)),
+                request: kind.map(|kind| (self.run_id(name, key), kind)),
+                key: key.filter(|_| kind.is_some()),
                 approve: shown,
                 ..TaskChange::default()
             };
             match self.change(name, change, run).await {
-                // The task was changed in between, so the effect of the request may differ.
-                Err(TaskRefusal::Revision { .. }) => {}
+                // The task was changed, or the run requested, in between.
+                Err(TaskRefusal::Revision { .. } | TaskRefusal::Requested) => {}
                 done => return done,
             }
+        }
+    }
+
+    /// A new id for the run of a request of the task with this key.
+    pub(super) fn run_id(&self, task: &TaskName, key: Option<RequestKey>) -> RunId {
+        let id = self.identities.run_id();
+        key.map_or(id, |key| id.with_key(key, task))
+    }
+
+    /// The run of the request of the task with this key, if there is a key and such a request.
+    ///
+    /// # Errors
+    ///
+    /// [`TaskRefusal::Invalid`] if the run is of another kind.
+    pub(super) async fn requested(
+        &self,
+        task: &TaskName,
+        key: Option<RequestKey>,
+        kind: RunKind,
+    ) -> Result<Option<RunId>, TaskRefusal> {
+        let Some(key) = key else { return Ok(None) };
+        match self.store.requested(task, key).await? {
+            Some((run, is)) if is != kind => {
+                let message =
+                    format!("the request with the key {key} was another one, that of run {run}");
+                Err(TaskRefusal::Invalid(message))
+            }
+            found => Ok(found.map(|(run, _)| run)),
         }
     }
 
@@ -100,18 +138,23 @@ impl TaskCommands {
         if let Some((run, kind)) = request {
             tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), requested_by, "a run is requested");
         }
-        let mut done = Done::with(task);
-        if let Some((run, _)) = request {
-            if mode == Run::Request {
-                done.requested = Some(run);
-                return Ok(done);
-            }
-            match self.end_of(run).await? {
-                RunEnd::Succeeded(plan) => done.plan = plan,
-                RunEnd::Held(reason) => done.held = Some(reason),
-                RunEnd::Waits(run) => done.waits = Some(run),
-                RunEnd::Failed(refusal) => return Err(refusal),
-            }
+        match request {
+            Some((run, _)) => Box::pin(self.outcome(Done::with(task), run, mode)).await,
+            None => Ok(Done::with(task)),
+        }
+    }
+
+    /// `done` with what became of its run, for which this waits unless `mode` says otherwise.
+    async fn outcome(&self, mut done: Done, run: RunId, mode: Run) -> Result<Done, TaskRefusal> {
+        if mode == Run::Request {
+            done.requested = Some(run);
+            return Ok(done);
+        }
+        match self.end_of(run).await? {
+            RunEnd::Succeeded(plan) => done.plan = plan,
+            RunEnd::Held(reason) => done.held = Some(reason),
+            RunEnd::Waits(run) => done.waits = Some(run),
+            RunEnd::Failed(refusal) => return Err(refusal),
         }
         Ok(done)
     }

@@ -137,11 +137,23 @@ impl Setup {
         enabled: Option<bool>,
         mode: RunMode,
     ) -> Result<proto::UpdateTaskResponse, Status> {
+        self.update_as(name, enabled, mode, "").await
+    }
+
+    /// Updates a task by a request with this key.
+    pub(crate) async fn update_as(
+        &self,
+        name: &str,
+        enabled: Option<bool>,
+        mode: RunMode,
+        key: &str,
+    ) -> Result<proto::UpdateTaskResponse, Status> {
         let request = proto::UpdateTaskRequest {
             name: name.into(),
             enabled,
             run_mode: mode.into(),
             approve: String::new(),
+            idempotency_key: key.into(),
         };
         let response = self.tasks.clone().update_task(request).await;
         response.map(tonic::Response::into_inner)

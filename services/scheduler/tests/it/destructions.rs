@@ -36,7 +36,10 @@ async fn stage() -> Setup {
 }
 
 async fn plan(setup: &Setup, name: &str) -> Result<Option<run::Planned>, Status> {
-    let request = proto::PlanTaskDestructionRequest { name: name.into() };
+    let request = proto::PlanTaskDestructionRequest {
+        name: name.into(),
+        idempotency_key: String::new(),
+    };
     let answer = setup.tasks.clone().plan_task_destruction(request).await;
     answer.map(|answer| answer.into_inner().plan)
 }

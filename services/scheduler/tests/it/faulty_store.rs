@@ -8,14 +8,15 @@ use chrono::{DateTime, Utc};
 use cts_core::brake::NotedFleet;
 use cts_core::callers::{AuditRecord, CallerKind};
 use cts_core::lease::{LeaseKey, PlanKey};
+use cts_core::runs::RunKind;
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
     ApprovalRule, ArchiveId, Blocked, CauseId, Content, Digest, EventId, Incarnation,
     InstanceCounts, JournalEntry, JournalPart, KnownRegistration, LeaderEpoch, LeaseEpoch, Loss,
-    LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, TimesAt,
-    WorkerId, WorkerRecord,
+    LostLease, RemoteRun, RemoteRuns, RequestKey, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus,
+    TimesAt, WorkerId, WorkerRecord,
 };
 use cts_proto::run::v1::Cause;
 use cts_store::{
@@ -276,7 +277,8 @@ faulty! {
     fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
     fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;
     fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
-    fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
+    fn plan_destruction(&self, name: &TaskName, run: RunId, key: Option<RequestKey>) -> Result<bool, TaskError>;
+    fn requested(&self, task: &TaskName, key: RequestKey) -> Result<Option<(RunId, RunKind)>, StoreError>;
     fn release_task(&self, name: &TaskName, seen: Option<&[Loss]>) -> Result<Option<Blocked>, TaskError>;
     fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;

@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 mod drains;
 mod inputs;
+mod known_runs;
 mod lease_proofs;
 mod leases;
 mod plans;

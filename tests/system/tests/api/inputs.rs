@@ -77,6 +77,17 @@ async fn a_requested_run_goes_on_without_its_caller() {
         (&json!("succeeded"), &json!(1), &json!(true)),
         "{run}"
     );
+    // The same request once more has the same run.
+    let run = body["run"].as_str().unwrap();
+    let (digits, last) = run.split_at(run.len() - 1);
+    let key = format!("{digits}{}", u8::from(last == "0"));
+    let again = format!("?run=now&wait=false&idempotency_key={key}");
+    let [first, second] = [
+        scene.switch("pool", true, &again).await.expect(202),
+        scene.switch("pool", true, &again).await.expect(202),
+    ];
+    assert_eq!(first, second);
+    scene.instance.api.wait_for_events("pool", 3).await;
     let refused = scene.switch("pool", true, "?wait=false").await;
     assert!(refused.refused(400).contains("wait"), "{refused}");
     let shown = call(
@@ -86,6 +97,8 @@ async fn a_requested_run_goes_on_without_its_caller() {
     )
     .await;
     shown.well(&["'pool' runs as "]);
-    scene.instance.api.wait_for_events("pool", 3).await;
+    scene.instance.api.wait_for_events("pool", 4).await;
+    let runs = scene.ask("GET", "/v1/runs?task=pool").await.expect(200);
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 4, "{runs}");
     scene.instance.stop().await;
 }

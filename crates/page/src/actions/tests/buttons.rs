@@ -4,9 +4,10 @@ use cts_core::callers::Role;
 use cts_proto::cluster::v1::{Brake, OverviewWorker, WorkerCondition};
 use cts_proto::run::v1::{Run, RunStatus};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::fake::{Fake, RUN, context, site, viewer};
-use crate::action::Button;
+use crate::action::{Button, lacks_keys, with_new_keys};
 use crate::actions::{ACTIONS, Key, of_brake, of_run, of_task, of_worker};
 
 /// Labels of the buttons that can be pressed, and of those that are greyed.
@@ -106,10 +107,13 @@ async fn a_task_has_the_actions_of_its_state() {
     let (pressed, greyed) = labels(&html);
     assert_eq!(pressed, ["Run now", "Disable", "Inspect", "Delete"]);
     assert_eq!(greyed, [""; 0]);
-    assert!(
-        html.contains(&format!("name=\"seen\" value=\"{RUN}\"")),
-        "{html}"
-    );
+    // One for the run, and one for the inspection.
+    assert!(lacks_keys(&html), "{html}");
+    let key = Uuid::from_u128(7);
+    let filled = with_new_keys(&html, || key);
+    let field = format!("name=\"key\" value=\"{key}\"");
+    assert_eq!(filled.matches(&field).count(), 2);
+    assert_eq!(with_new_keys("<p>key</p>", || key), "<p>key</p>");
 
     let disabled = of_web(&task(false, &idle, &[]), Role::Operate).await;
     let expected = ["Enable", "Inspect"].map(str::to_owned).to_vec();

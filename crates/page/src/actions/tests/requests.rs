@@ -1,6 +1,7 @@
 //! Actions about tasks, runs, workers and the brake: their calls, results and retries.
 
-use serde_json::{Value, json};
+use cts_core::{RunId, TaskName};
+use serde_json::json;
 
 use super::fake::{Fake, RUN, address_after, refused};
 
@@ -10,24 +11,22 @@ async fn each_action_makes_its_call_and_leads_to_its_result() {
     let hold = json!({"web": {"hold": {"losses": [{"service": "web", "applied": 9, "now": 1}]}}});
     let state = json!({"task": "web", "state": null, "conflict": {"reason": "r"}, "keep": null, "from": null});
     let workers = json!({"workers": [{"id": "w-1", "condition": "active"}]});
+    let run_now = format!("PATCH /v1/tasks/web?run=now&wait=false&idempotency_key={RUN}");
+    let inspect = format!("PATCH /v1/tasks/web?run=inspect&idempotency_key={RUN}");
+    let destroy_plan = format!("POST /v1/tasks/web/destroy-plan?idempotency_key={RUN}");
     let answers = [
         ("GET /v1/tasks/web", json!({"task": {"enabled": true}})),
-        ("GET /v1/tasks/web/explain", json!({"explanation": {}})),
         ("GET /v1/tasks/web/state", state),
         ("GET /v1/status/tasks/web", hold),
-        ("GET /v1/runs?task=web&limit=20", json!({"runs": []})),
         ("GET /v1/runs/1", run),
         ("GET /v1/brake", json!({"set": true, "lost": 3, "of": 9})),
         ("GET /v1/overview", workers),
-        (
-            "PATCH /v1/tasks/web?run=now&wait=false",
-            json!({"run": RUN}),
-        ),
-        ("PATCH /v1/tasks/web?run=inspect", json!({})),
+        (run_now.as_str(), json!({"run": RUN})),
+        (inspect.as_str(), json!({})),
         ("PATCH /v1/tasks/web", json!({})),
         ("POST /v1/tasks/web/release", json!({})),
         ("POST /v1/tasks/web/state", json!({})),
-        ("POST /v1/tasks/web/destroy-plan", json!({})),
+        (destroy_plan.as_str(), json!({})),
         ("DELETE /v1/tasks/web", json!({})),
         ("POST /v1/runs/1/cancel", json!({})),
         ("POST /v1/brake", json!({})),
@@ -35,17 +34,16 @@ async fn each_action_makes_its_call_and_leads_to_its_result() {
     ];
     let answers = answers.map(|(call, answer)| (call, 200, answer));
     let after_run = format!("runs/{RUN}?done=Run");
+    let key = format!("key={RUN}");
+    let [run_now, inspect] =
+        [&run_now, &inspect].map(|call| format!("{call} {{\"enabled\":true}}"));
+    let destroy_plan = format!("{destroy_plan} ");
     for (path, form, call, after) in [
-        (
-            "tasks/web/run",
-            "seen=",
-            "PATCH /v1/tasks/web?run=now&wait=false {\"enabled\":true}",
-            after_run.as_str(),
-        ),
+        ("tasks/web/run", &*key, &*run_now, after_run.as_str()),
         (
             "tasks/web/inspect",
-            "",
-            "PATCH /v1/tasks/web?run=inspect {\"enabled\":true}",
+            &*key,
+            &*inspect,
             "tasks/web?done=Inspect",
         ),
         (
@@ -80,8 +78,8 @@ async fn each_action_makes_its_call_and_leads_to_its_result() {
         ),
         (
             "tasks/web/destroy-plan",
-            "",
-            "POST /v1/tasks/web/destroy-plan ",
+            &*key,
+            &*destroy_plan,
             "tasks/web/delete?done=PlanDestruction",
         ),
         (
@@ -124,93 +122,71 @@ async fn each_action_makes_its_call_and_leads_to_its_result() {
     }
 }
 
-fn explained(run: &Value) -> Value {
-    json!({"explanation": {"last_run": run}})
-}
-
 #[tokio::test]
-async fn a_repeated_request_is_answered_with_the_run_of_the_first() {
-    let before = json!({"id": "1", "kind": "apply", "status": "succeeded", "no_retry": true});
-    let requested = json!({"id": RUN, "kind": "apply", "status": "succeeded", "no_retry": true});
-    let patch = "PATCH /v1/tasks/web?run=now&wait=false";
-    let api = Fake::new(&[
-        ("GET /v1/tasks/web/explain", 200, explained(&before)),
-        ("GET /v1/tasks/web/explain", 200, explained(&requested)),
-        (patch, 202, json!({"run": RUN})),
-    ]);
-    let first = address_after(&api, "tasks/web/run", "seen=1").await;
-    let again = address_after(&api, "tasks/web/run", "seen=1").await;
-    assert_eq!(first, format!("/ui/runs/{RUN}?done=Run"));
-    assert_eq!(again, format!("/ui/runs/{RUN}?done=known-run"));
-    assert_eq!(api.changes().len(), 1);
-    let newer = address_after(&api, "tasks/web/run", &format!("seen={RUN}")).await;
-    assert_eq!((newer, api.changes().len()), (first, 2));
-}
-
-#[tokio::test]
-async fn a_run_that_is_older_than_the_seen_one_does_not_answer_a_request() {
-    let run = |id: &str, no_retry: bool| json!({"id": id, "kind": "apply", "status": "running", "no_retry": no_retry});
-    let explained = |current: &Value, last: &Value| json!({"explanation": {"current_run": current, "last_run": last}});
-    let (requested, change) = (run("1", true), run("2", false));
-    for (current, last, seen, calls) in [
-        (&change, &requested, "2", 1),
-        (&requested, &change, "1", 1),
-        (&requested, &change, "2", 0),
-        (&change, &requested, "0", 0),
+async fn a_form_that_requests_a_run_has_a_key() {
+    for path in [
+        "tasks/web/run",
+        "tasks/web/inspect",
+        "tasks/web/destroy-plan",
     ] {
-        let patch = "PATCH /v1/tasks/web?run=now&wait=false";
-        let api = Fake::new(&[
-            ("GET /v1/tasks/web/explain", 200, explained(current, last)),
-            (patch, 202, json!({"run": RUN})),
-        ]);
-        let address = address_after(&api, "tasks/web/run", &format!("seen={seen}")).await;
-        let expected = if calls == 1 {
-            format!("/ui/runs/{RUN}?done=Run")
-        } else {
-            "/ui/runs/1?done=known-run".to_owned()
-        };
-        assert_eq!((address, api.changes().len()), (expected, calls));
+        for form in ["", "key=", "key=x"] {
+            let known = ("GET /v1/tasks/web", 200, json!({"task": {"enabled": true}}));
+            let explained = ("GET /v1/tasks/web/explain", 200, json!({"explanation": {}}));
+            let api = Fake::new(&[known, explained]);
+            let html = refused(&api, path, form).await;
+            assert!(html.contains("The page has no such form"), "{html}");
+            assert_eq!(api.changes(), [""; 0], "{path} {form}");
+        }
     }
 }
 
 #[tokio::test]
-async fn a_run_of_a_change_does_not_answer_a_request() {
-    let change = json!({"id": "2", "kind": "apply", "status": "succeeded", "no_retry": false});
-    let api = Fake::new(&[
-        ("GET /v1/tasks/web/explain", 200, explained(&change)),
+async fn an_action_leads_to_the_run_that_it_has_made() {
+    const EARLIER: &str = "0197a000-0000-7000-8000-000000000002";
+    let web = TaskName::new("web").unwrap();
+    let made = RUN.parse::<RunId>().unwrap();
+    let made = made.with_key(RUN.parse().unwrap(), &web).to_string();
+    let listed = |ids: &[&str]| {
+        let runs = ids.iter().map(|id| json!({"id": id}));
+        let runs = json!({"runs": runs.collect::<Vec<_>>()});
+        ("GET /v1/runs?task=web&limit=20", 200, runs)
+    };
+    let destroy_plan = format!("POST /v1/tasks/web/destroy-plan?idempotency_key={RUN}");
+    let inspect = format!("PATCH /v1/tasks/web?run=inspect&idempotency_key={RUN}");
+    for (path, call, leads, otherwise) in [
         (
-            "PATCH /v1/tasks/web?run=now&wait=false",
-            202,
-            json!({"run": RUN}),
+            "tasks/web/destroy-plan",
+            &destroy_plan,
+            format!("/ui/tasks/web/delete?done=PlanDestruction&run={made}"),
+            "/ui/tasks/web/delete?done=PlanDestruction",
         ),
-    ]);
-    address_after(&api, "tasks/web/run", "seen=1").await;
-    assert_eq!(api.changes().len(), 1);
+        (
+            "tasks/web/inspect",
+            &inspect,
+            format!("/ui/runs/{made}?done=Inspect"),
+            "/ui/tasks/web?done=Inspect",
+        ),
+    ] {
+        let (call, form) = ((&**call, 200, json!({})), format!("key={RUN}"));
+        let api = Fake::new(&[listed(&[EARLIER, &made]), call.clone()]);
+        assert_eq!(address_after(&api, path, &form).await, leads);
+        let api = Fake::new(&[listed(&[EARLIER]), call]);
+        assert_eq!(address_after(&api, path, &form).await, otherwise);
+    }
 }
 
 #[tokio::test]
-async fn a_planned_destruction_is_shown_where_the_deletion_is_confirmed() {
-    let runs = "GET /v1/runs?task=web&limit=20";
-    let listed = |ids: &[&str]| {
-        let runs = ids
-            .iter()
-            .map(|id| json!({"id": id, "kind": "destroy_plan"}));
-        json!({"runs": runs.collect::<Vec<_>>()})
-    };
-    let post = ("POST /v1/tasks/web/destroy-plan", 200, json!({}));
-    let api = Fake::new(&[
-        (runs, 200, listed(&["1"])),
-        (runs, 200, listed(&[RUN, "1"])),
-        post.clone(),
-    ]);
-    let address = address_after(&api, "tasks/web/destroy-plan", "").await;
-    assert_eq!(
-        address,
-        format!("/ui/tasks/web/delete?done=PlanDestruction&run={RUN}")
-    );
-    let nothing_applied = Fake::new(&[(runs, 200, listed(&["1"])), post]);
-    let address = address_after(&nothing_applied, "tasks/web/destroy-plan", "").await;
-    assert_eq!(address, "/ui/tasks/web/delete?done=PlanDestruction");
+async fn a_request_that_may_have_been_made_keeps_its_key() {
+    let run_now = format!("PATCH /v1/tasks/web?run=now&wait=false&idempotency_key={RUN}");
+    let known = ("GET /v1/tasks/web", 200, json!({"task": {"enabled": true}}));
+    let explained = ("GET /v1/tasks/web/explain", 200, json!({"explanation": {}}));
+    for (status, keys) in [(503, 1), (500, 0)] {
+        let error = json!({"error": {"message": "no"}});
+        let api = Fake::new(&[known.clone(), explained.clone(), (&run_now, status, error)]);
+        let html = refused(&api, "tasks/web/run", &format!("key={RUN}")).await;
+        let field = format!("name=\"key\" value=\"{RUN}\"");
+        assert_eq!(html.matches(&field).count(), keys, "{status} {html}");
+    }
 }
 
 #[tokio::test]

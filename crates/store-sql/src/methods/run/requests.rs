@@ -1,9 +1,10 @@
 //! Requested runs that are not queued yet. Writers have locked the task.
 
 use cts_core::runs::{Accompanied, Occasion, RunKind};
-use cts_core::{RunId, TaskName};
+use cts_core::{RequestKey, RunId, TaskName};
 use cts_store::cell::encoded;
-use cts_store::{Refused, RunRequest, StoreError, decode};
+use cts_store::fields::{Columns, Fields};
+use cts_store::{Refused, RunRequest, StoreError, TaskError, decode};
 
 use crate::{Connection, flag, sql};
 
@@ -56,6 +57,48 @@ pub async fn is_known(c: &mut dyn Connection, run: RunId) -> Result<bool, StoreE
             OR EXISTS (SELECT 1 FROM runs WHERE id = $1) AS value",
     );
     known.bind(run).one(c, flag).await
+}
+
+/// The newest runs of a task among which that of a key is looked for.
+const NEWEST: i64 = 256;
+
+/// The run of the task whose request has this key.
+pub async fn with_key(
+    c: &mut dyn Connection,
+    task: &TaskName,
+    key: RequestKey,
+) -> Result<Option<(RunId, RunKind)>, StoreError> {
+    let operation = "read a request";
+    let requested = sql(
+        operation,
+        "-- requested: what is not queued; index run_requests_task
+        SELECT run_id AS id, kind, CAST(NULL AS TEXT) AS destroys FROM run_requests WHERE task_name = $1",
+    );
+    let newest = sql(
+        operation,
+        "-- requested: the newest runs; index runs_task
+        SELECT id, kind, destroys FROM runs WHERE task_name = $1 ORDER BY id DESC LIMIT $2",
+    );
+    let mut runs = requested.bind(task).all(c, id_and_kind).await?;
+    runs.extend(newest.bind(task).bind(NEWEST).all(c, id_and_kind).await?);
+    Ok(runs.into_iter().find(|(id, _)| id.has_key(key, task)))
+}
+
+fn id_and_kind(row: &dyn Columns) -> Result<(RunId, RunKind), StoreError> {
+    let row = Fields::new(row, "read a request", "runs").keyed_by_id("id")?;
+    Ok((row.id("id")?, row.kind_of_run()?))
+}
+
+/// Refuses a request whose key the task knows.
+pub async fn refuse_known(
+    c: &mut dyn Connection,
+    task: &TaskName,
+    key: Option<RequestKey>,
+) -> Result<(), TaskError> {
+    match key {
+        Some(key) if with_key(c, task, key).await?.is_some() => Err(TaskError::Requested),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a request if it is open, and discards the task that the request was to create.

@@ -64,6 +64,7 @@ pub async fn change(
     {
         return Ok(current.task);
     }
+    requests::refuse_known(c, name, change.key).await?;
     if let Some((_, RunKind::Apply)) = change.request
         && let Some(reason) = terraform_states::refusal(c, name).await?
     {

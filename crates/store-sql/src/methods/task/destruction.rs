@@ -1,22 +1,27 @@
 //! Runs that destroy the infrastructure of tasks, or plan its destruction.
 
 use cts_core::runs::RunKind;
-use cts_core::{RunId, TaskName, TaskPhase};
+use cts_core::{RequestKey, RunId, TaskName, TaskPhase};
 use cts_store::fields::Fields;
 use cts_store::{StoreError, TaskError};
 
 use crate::repeat::{self, Repeat};
-use crate::{Connection, current_task, sql, tasks};
+use crate::{Connection, current_task, requests, sql, tasks};
 
 /// Key of the advisory lock of inputs: shared by writers that are about to refer to an input, exclusive for
 /// removing inputs without a reference.
 pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
 /// Queues a plan of the destruction of a ready task; `false` if nothing exists to be destroyed.
-pub async fn plan(c: &mut dyn Connection, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
+pub async fn plan(
+    c: &mut dyn Connection,
+    name: &TaskName,
+    (run, key): (RunId, Option<RequestKey>),
+) -> Result<bool, TaskError> {
     if current_task::current(c, name).await?.task.phase == TaskPhase::Deleting {
         return Err(TaskError::Deleting);
     }
+    requests::refuse_known(c, name, key).await?;
     Ok(queue(c, name.as_str(), RunKind::DestroyPlan, run).await?)
 }
 

@@ -48,6 +48,7 @@ async fn enable(setup: &Setup, effect: &str) -> Result<proto::UpdateTaskResponse
         enabled: Some(true),
         run_mode: RunMode::Now.into(),
         approve: effect.into(),
+        idempotency_key: String::new(),
     };
     let answer = setup.tasks.clone().update_task(request).await;
     answer.map(tonic::Response::into_inner)
@@ -97,6 +98,7 @@ async fn the_effect_that_an_inspection_has_shown_is_approved_with_the_task() {
         enabled: Some(true),
         run_mode: RunMode::Now.into(),
         approve: BLUE.into(),
+        idempotency_key: String::new(),
     };
     let missing = setup.tasks.clone().update_task(missing).await;
     assert_eq!(missing.unwrap_err().code(), Code::NotFound);

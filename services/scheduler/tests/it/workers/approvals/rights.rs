@@ -160,6 +160,7 @@ async fn callers_without_the_right_see_no_values_and_approve_nothing() {
         enabled: Some(true),
         run_mode: RunMode::Now.into(),
         approve: RED.into(),
+        idempotency_key: String::new(),
     };
     let refused = TaskServiceClient::new(operates).update_task(request).await;
     let refused = refused.unwrap_err();
