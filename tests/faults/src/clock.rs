@@ -1,50 +1,31 @@
-//! Wall clocks of processes that jump, by a library that is loaded before all others.
+//! Wall clocks that jump by whole days.
 
-use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use cts_tests::Site;
-use tokio::process::Command;
+use cts_tests::{Site, install_clocks, set_clock};
 
 use crate::plan::Member;
-
-const SOURCE: &str = include_str!("clock.c");
-const DIRECTORY: &str = "clocks";
-const VARIABLE: &str = "CTS_TEST_CLOCK";
 
 /// Seconds of a day. All jumps are whole days, by which times of a clock that is off are recognised.
 pub(crate) const DAY: i64 = 24 * 60 * 60;
 
-/// Builds the library for all processes that are started in the site from now on, each with a clock of its own.
+/// Gives each of the processes that are started in the site from now on a clock of its own.
 pub(crate) async fn install(site: &mut Site, members: &[Member]) {
-    let directory = site.path().join(DIRECTORY);
-    fs::create_dir(&directory).unwrap();
-    for &member in members {
-        fs::write(file(site.path(), member), 0_i64.to_ne_bytes()).unwrap();
-    }
-    let (source, library) = (directory.join("clock.c"), directory.join("clock.so"));
-    fs::write(&source, SOURCE).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
-    let built = compiler.arg(&library).arg(&source).status().await.unwrap();
-    assert!(built.success(), "the C compiler ends with {built}");
-    site.set_clocks(&library, VARIABLE, &directory);
+    let names: Vec<String> = members.iter().map(Member::to_string).collect();
+    install_clocks(site, &names).await;
 }
 
 /// Sets the clock of a process so many days ahead, or back if the number is negative.
 pub(crate) fn set(site: &Path, member: Member, days: i64) -> io::Result<()> {
-    let file: File = OpenOptions::new().write(true).open(file(site, member))?;
-    file.write_all_at(&(days * DAY).to_ne_bytes(), 0)
-}
-
-fn file(site: &Path, member: Member) -> PathBuf {
-    site.join(DIRECTORY).join(member.to_string())
+    set_clock(site, &member.to_string(), days * DAY)
 }
 
 #[cfg(test)]
 mod tests {
+    use cts_tests::clock_files;
+    use tokio::process::Command;
+
     use super::*;
 
     #[tokio::test]
@@ -54,11 +35,9 @@ mod tests {
         install(&mut site, &alone).await;
         set(site.path(), Member::Whole, -3).unwrap();
         let days = async |member: &str| {
-            let directory = site.path().join(DIRECTORY);
             let output = Command::new("date")
                 .arg("+%s")
-                .env("LD_PRELOAD", directory.join("clock.so"))
-                .env(VARIABLE, directory.join(member))
+                .envs(clock_files(site.path(), member))
                 .output()
                 .await
                 .unwrap();

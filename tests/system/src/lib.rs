@@ -12,6 +12,7 @@
 )]
 
 mod api;
+mod clocks;
 mod cluster;
 mod driver;
 mod environment;
@@ -31,6 +32,7 @@ mod state;
 mod workspaces;
 
 pub use api::{Api, assert_successful};
+pub use clocks::{clock_files, install_clocks, set_clock};
 pub use cluster::{Cluster, Plan, Service};
 pub use driver::Driver;
 pub use health::serving;

@@ -107,7 +107,7 @@ impl Site {
 
     /// Loads a library into the processes started after this, and names a file to each in an environment
     /// variable: that in `directory` with the name of its log, without the ending.
-    pub fn set_clocks(&mut self, library: &Path, variable: &str, directory: &Path) {
+    pub(crate) fn set_clocks(&mut self, library: &Path, variable: &str, directory: &Path) {
         self.clocks = Some(Clocks {
             library: library.to_owned(),
             variable: variable.to_owned(),

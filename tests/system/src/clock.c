@@ -1,4 +1,4 @@
-// Puts the wall clock of a process ahead or back by the seconds in the file that CTS_TEST_CLOCK names: a whole number of eight
+// Puts the wall clock of a process ahead or back by the seconds in the file that TEST_CLOCK names: a whole number of eight
 // bytes, in the byte order of the machine, which may change at any time. Monotonic clocks stay as they are.
 //
 // It allocates nothing: the allocator of cts asks for the time while it begins, and would wait for itself.
@@ -18,7 +18,7 @@ static const volatile int64_t *ahead;
 
 static const volatile int64_t *find(void) {
   const volatile int64_t *found = &none;
-  const char *path = getenv("CTS_TEST_CLOCK");
+  const char *path = getenv("TEST_CLOCK");
   int before = errno;
   int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   if (file >= 0) {
