@@ -9,8 +9,9 @@ use nix::unistd::{Pid, geteuid};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
+use crate::certificates::KeyPairFiles;
 use crate::eventually::eventually;
-use crate::programs::chromedriver_path;
+use crate::programs::{chromedriver_path, pk12util_path};
 
 const READY_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -23,7 +24,7 @@ pub struct Chromedriver {
     child: Child,
     port: u16,
     /// Home of the driver and of its browsers.
-    _home: TempDir,
+    home: TempDir,
 }
 
 impl Chromedriver {
@@ -54,13 +55,34 @@ impl Chromedriver {
         Self {
             port: port.await,
             child,
-            _home: home,
+            home,
         }
     }
 
     /// `http://host:port`.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Gives the certificate of a person to all browsers that are started from now on.
+    pub async fn import_certificate(&self, pair: &KeyPairFiles) {
+        let database = self.home.path().join(".pki/nssdb");
+        std::fs::create_dir_all(&database).expect("the home is writable");
+        let bundle = self.home.path().join("person.p12");
+        let mut export = Command::new("openssl");
+        export.args(["pkcs12", "-export", "-name", "person", "-passout", "pass:"]);
+        export.arg("-in").arg(&pair.cert).arg("-inkey");
+        export.arg(&pair.key).arg("-out").arg(&bundle);
+        let mut import = Command::new(pk12util_path());
+        import.args(["-W", "", "-K", "", "-i"]).arg(bundle);
+        import.arg("-d").arg(format!("sql:{}", database.display()));
+        for command in [&mut export, &mut import] {
+            let output = command.output().await;
+            let output = output.unwrap_or_else(|error| {
+                panic!("cannot run {command:?}: {error}: run scripts/setup")
+            });
+            assert!(output.status.success(), "{command:?}: {output:?}");
+        }
     }
 }
 

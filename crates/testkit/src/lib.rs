@@ -55,7 +55,8 @@ pub use ports::free_port;
 pub use postgres::{HeldWrites, PgBouncer, Postgres, PostgresSettings};
 pub use programs::{
     axe_path, chromedriver_path, chromium_path, consul_path, moto_path, pgbouncer_path,
-    postgres_path, promtool_path, restapi_path, terraform_path, tofu_path, vault_path,
+    pk12util_path, postgres_path, promtool_path, restapi_path, terraform_path, tofu_path,
+    vault_path,
 };
 pub use proxy::{Link, TcpProxy};
 pub use release_site::{

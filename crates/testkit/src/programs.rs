@@ -32,6 +32,11 @@ pub fn chromedriver_path() -> PathBuf {
     find("CTS_TEST_CHROMEDRIVER", "chromedriver")
 }
 
+/// The program that gives certificates to Chromium: `CTS_TEST_PK12UTIL`, else `pk12util` on `PATH`.
+pub fn pk12util_path() -> PathBuf {
+    find("CTS_TEST_PK12UTIL", "pk12util")
+}
+
 /// The script axe-core, which judges the accessibility of pages: `CTS_TEST_AXE`, else `axe.min.js` on `PATH`.
 pub fn axe_path() -> PathBuf {
     find("CTS_TEST_AXE", "axe.min.js")

@@ -19,7 +19,7 @@ mod steps;
 mod tabs;
 mod visit;
 
-use cts_testkit::Chromedriver;
+use cts_testkit::{Chromedriver, KeyPairFiles};
 use tempfile::TempDir;
 use thirtyfour::{BrowserLogEntry, WebDriver};
 
@@ -55,6 +55,11 @@ impl Browsers {
         Self {
             driver: Chromedriver::start().await,
         }
+    }
+
+    /// Gives the certificate of a person to all browsers that are opened from now on.
+    pub async fn import_certificate(&self, pair: &KeyPairFiles) {
+        self.driver.import_certificate(pair).await;
     }
 
     /// Opens a browser for the page at this origin, such as `http://cts.test:8558`, whose path is `/ui/`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cts_testkit::{chromium_arguments, chromium_path};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use thirtyfour::{Capabilities, ChromiumLikeCapabilities as _, DesiredCapabilities};
 
 use crate::visit::{log, profile};
@@ -24,6 +24,8 @@ pub struct Look {
     pub scripts: bool,
     /// SHA-256 of the public key of a server that the browser trusts, in base64; it stands in for an authority.
     pub trusted_key: Option<String>,
+    /// Whether the browser shows the certificate of its person to each server that asks for one.
+    pub shows_certificate: bool,
     /// Origin of the issuer that a login leads to.
     pub issuer: Option<String>,
     /// Script that runs in each tab before those of a page; empty without one.
@@ -39,6 +41,7 @@ impl Default for Look {
             height: 800,
             scripts: true,
             trusted_key: None,
+            shows_certificate: false,
             issuer: None,
             first_script: "",
         }
@@ -69,14 +72,20 @@ impl Look {
         }
         let binary = chromium_path();
         capabilities.set_binary(binary.to_str().unwrap()).unwrap();
+        let mut preferences = Map::new();
         if !self.scripts {
             const BLOCKED: u8 = 2;
             let name = "profile.managed_default_content_settings.javascript";
-            let preferences = json!({ name: BLOCKED });
-            capabilities
-                .add_experimental_option("prefs", preferences)
-                .unwrap();
+            preferences.insert(name.to_owned(), BLOCKED.into());
         }
+        if self.shows_certificate {
+            let anywhere = json!({"pattern": "https://*", "filter": {}}).to_string();
+            let name = "profile.managed_auto_select_certificate_for_urls";
+            preferences.insert(name.to_owned(), json!([anywhere]));
+        }
+        capabilities
+            .add_experimental_option("prefs", preferences)
+            .unwrap();
         let mut capabilities = Capabilities::from(capabilities);
         capabilities
             .set("goog:loggingPrefs", json!({"browser": "ALL"}))

@@ -57,8 +57,17 @@ impl Browser {
     /// Lets the person prefer dark or light colours, in this tab.
     pub async fn set_dark(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
-        let media = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
-        self.devtools("Emulation.setEmulatedMedia", media).await;
+        self.set_media(&[("prefers-color-scheme", value)]).await;
+    }
+
+    /// Lets the system have these features of media, in this tab, such as `forced-colors` of `active`.
+    pub async fn set_media(&self, features: &[(&str, &str)]) {
+        let features = features.iter();
+        let features: Vec<_> = features
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect();
+        self.devtools("Emulation.setEmulatedMedia", json!({"features": features}))
+            .await;
     }
 
     /// Sets the width and the height of the page of this tab, in CSS pixels.

@@ -2,10 +2,15 @@
 
 use std::net::SocketAddr;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use cts_page_tests::Look;
 use cts_rpc::{ClientTls, ClientTlsFiles, IdentityFiles};
 use cts_testkit::{Authority, ConsulAgent, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Plan, RECORDER, Site, met};
+use cts_tests::{Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, met};
+use rcgen::{KeyPair, PublicKeyData as _};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::scene::{REQUIRED, client, token_in};
 
@@ -47,6 +52,41 @@ impl ClusterScene {
         let token = token_in(&created.assert_code(0).output);
         self.get(&token, "/v1/status").await;
         token
+    }
+
+    /// Restarts a gateway with further files of configuration.
+    pub(crate) async fn restart(&mut self, gateway: usize, files: &[String]) {
+        let stopped = self.cluster.stop(Service::Gateway, gateway).await;
+        stopped.assert_code(0);
+        self.cluster.launch_with(Service::Gateway, gateway, files);
+        self.cluster
+            .wait_until_healthy(Service::Gateway, gateway)
+            .await;
+    }
+
+    /// Restarts a gateway with TLS for `cts.test` and further settings of its block, and returns the files of its
+    /// configuration and a look of a browser that trusts it.
+    pub(crate) async fn restart_with_tls(
+        &mut self,
+        gateway: usize,
+        settings: &str,
+    ) -> (Vec<String>, Look) {
+        let pair = Authority::new().write_pair(self.site.path(), "page", &["cts.test"]);
+        let block = format!(
+            "tls {{\n  cert = \"{}\"\n  key = \"{}\"\n{settings}}}\n",
+            pair.cert.display(),
+            pair.key.display()
+        );
+        self.site.write("page-tls.hcl", &block);
+        let files = vec!["-config-file=page-tls.hcl".to_owned()];
+        self.restart(gateway, &files).await;
+        let key = KeyPair::from_pem(&std::fs::read_to_string(&pair.key).unwrap()).unwrap();
+        let key = Sha256::digest(key.subject_public_key_info());
+        let look = Look {
+            trusted_key: Some(BASE64_STANDARD.encode(key)),
+            ..Look::default()
+        };
+        (files, look)
     }
 
     /// Where a gateway listens.

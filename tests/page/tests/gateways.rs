@@ -3,14 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use cts_page_tests::{Browser, Browsers, Look};
-use cts_testkit::{Authority, eventually};
-use cts_tests::{DEADLINE, Plan, Service, Site, met, task as block};
-use rcgen::{KeyPair, PublicKeyData as _};
+use cts_testkit::eventually;
+use cts_tests::{DEADLINE, Plan, Site, met, task as block};
 use reqwest::Response;
-use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
 use crate::cluster::ClusterScene;
@@ -32,15 +28,6 @@ async fn scene() -> ClusterScene {
     ClusterScene::start(Site::new(), Plan::of(1, 1, 1, 2), &web).await
 }
 
-/// Restarts a gateway with further files of configuration.
-async fn restart(scene: &mut ClusterScene, gateway: usize, files: &[String]) {
-    let cluster = &mut scene.cluster;
-    let stopped = cluster.stop(Service::Gateway, gateway).await;
-    stopped.assert_code(0);
-    cluster.launch_with(Service::Gateway, gateway, files);
-    cluster.wait_until_healthy(Service::Gateway, gateway).await;
-}
-
 /// Opens tabs with the task in a browser that is logged in, changes it before and after a restart of the gateway, and looks at all of them.
 async fn open_eight_tabs(
     scene: &mut ClusterScene,
@@ -60,7 +47,7 @@ async fn open_eight_tabs(
     }
     for (enabled, state) in [(false, "disabled"), (true, "successful")] {
         if enabled {
-            restart(scene, gateway, files).await;
+            scene.restart(gateway, files).await;
         }
         scene.switch(token, enabled).await;
         for tab in &tabs {
@@ -86,20 +73,7 @@ async fn eight_tabs_share_one_stream_also_after_a_restart_of_the_gateway() {
     log_in(&browser, &token).await;
     open_eight_tabs(&mut scene, browser, &token, (0, &[])).await;
 
-    let pair = Authority::new().write_pair(scene.site.path(), "page", &["cts.test"]);
-    let block = format!(
-        "tls {{\n  cert = \"{}\"\n  key = \"{}\"\n}}\n",
-        pair.cert.display(),
-        pair.key.display()
-    );
-    scene.site.write("page-tls.hcl", &block);
-    let files = ["-config-file=page-tls.hcl".to_owned()];
-    restart(&mut scene, 1, &files).await;
-    let key = KeyPair::from_pem(&std::fs::read_to_string(&pair.key).unwrap()).unwrap();
-    let look = Look {
-        trusted_key: Some(BASE64_STANDARD.encode(Sha256::digest(key.subject_public_key_info()))),
-        ..Look::default()
-    };
+    let (files, look) = scene.restart_with_tls(1, "").await;
     let port = scene.address(1).port();
     let browser = browsers
         .open(&format!("https://cts.test:{port}"), &look)

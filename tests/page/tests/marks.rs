@@ -29,3 +29,11 @@ pub(crate) const STATUS_401: &str = "the server responded with a status of 401";
 
 /// Message of the console about a form that was refused.
 pub(crate) const STATUS_422: &str = "the server responded with a status of 422";
+
+/// What cannot be shown, with the reason: a screen, or a part of it.
+pub(crate) const REFUSED: &str = "main [role='alert'], main p.missing, main p.problem";
+
+/// Brings the newer data of the screen, as after a connection.
+pub(crate) const REFRESH: &str =
+    "const morph = new URL('morph.js', document.querySelector('script[src]').src).href;
+    return import(morph).then(module => module.visit(location.href, 'refresh'))";

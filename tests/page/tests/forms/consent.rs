@@ -6,16 +6,11 @@ use cts_tests::{DEADLINE, Site, met, task as block};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::marks::{CONFIRM, MESSAGES, NOTICE, STATUS_422};
+use crate::marks::{CONFIRM, MESSAGES, NOTICE, REFRESH, STATUS_422};
 use crate::people::log_in;
 use crate::scene::{MODULE, Scene, text};
 
 const COMMENT: &str = "input[name='comment']";
-
-/// Brings the newer data of the screen, as after a connection.
-const REFRESH: &str =
-    "const morph = new URL('morph.js', document.querySelector('script[src]').src).href;
-    return import(morph).then(module => module.visit(location.href, 'refresh'))";
 
 async fn open(scene: &Scene, browsers: &Browsers, token: &str) -> Browser {
     let browser = browsers.open(&scene.origin(), &Look::default()).await;

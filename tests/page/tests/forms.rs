@@ -1,0 +1,5 @@
+//! Forms that change something.
+
+mod consent;
+mod sent_twice;
+mod takeover;
