@@ -288,6 +288,7 @@ function connectHub() {
 /** The hub runs here while no tab with a lower number was heard for three seconds. */
 function elect(channel) {
   const lower = new Map(); // Tabs with lower numbers, and when each was heard.
+  const answered = new Set();
   let hub;
   const tell = (message) => {
     channel.postMessage({ told: message });
@@ -301,6 +302,12 @@ function elect(channel) {
   channel.onmessage = ({ data }) => {
     if (data.told) return hear(data.told);
     if (data.tab < number && data.keys) lower.set(data.tab, Date.now());
+    // A new tab hears the others before it chooses, although the timers of hidden tabs are slow.
+    if (data.keys && !answered.has(data.tab)) {
+      answered.add(data.tab);
+      announce();
+    }
+    if (!data.keys) answered.delete(data.tab);
     if (!data.keys && lower.delete(data.tab)) choose();
     hub?.hear(data);
   };
