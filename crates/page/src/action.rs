@@ -45,6 +45,11 @@ impl Action {
         (method, fill(path, target))
     }
 
+    /// Whether it requests a run, so that its form has the key of the request.
+    pub(crate) fn requests_run(&self) -> bool {
+        self.fields == [KEY]
+    }
+
     /// Why the viewer may not do it; `None` if nothing is missing.
     pub(crate) fn missing(&self, viewer: &Viewer) -> Option<String> {
         if !viewer.has(self.role) {
@@ -101,7 +106,8 @@ impl Button {
         Self {
             action,
             address: context.link(&action.path_of(target)),
-            field: (action.fields == [KEY])
+            field: action
+                .requests_run()
                 .then(|| (KEY, context.open_key(&action.path_of(target)))),
             refusal: action.missing(context.viewer),
         }

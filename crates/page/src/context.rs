@@ -78,7 +78,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same request after a form was refused. Calls of REST are made again.
+    /// The same request after a form was refused, with new answers of REST.
     pub(crate) fn after(self, attempt: Attempt) -> Self {
         Self {
             attempt: Some(attempt),

@@ -18,7 +18,7 @@ pub struct Viewer {
 /// How a caller leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// Without authentication nobody logs in or out.
+    /// There is no login, because requests need no authentication.
     Nothing,
     /// A session ends by logout.
     Logout,

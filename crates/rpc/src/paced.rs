@@ -24,8 +24,8 @@ pub struct Paced<T: Clone, E: Clone> {
 
 struct State<T: Clone, E: Clone> {
     newest: Option<Newest<T>>,
-    /// The newest question. If a caller is dropped, the question continues for the other callers, and without any caller
-    /// it is dropped: nobody would poll it, and it may hold a connection.
+    /// The newest question. If a caller is dropped, the question continues for the other callers. A question
+    /// without callers is dropped, because nobody polls the question, and the question may hold a connection.
     asked: Option<WeakShared<BoxFuture<'static, Result<T, E>>>>,
 }
 

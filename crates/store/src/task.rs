@@ -142,7 +142,7 @@ pub struct TaskChange {
     pub revision: Option<u64>,
     /// Id and kind of a run to request with the change.
     pub request: Option<(RunId, RunKind)>,
-    /// Key of the request, which its id has; `None` for a request that nobody repeats.
+    /// Key of the request, from which its id is made; `None` for a request that is made once.
     pub key: Option<RequestKey>,
     /// The requested apply only accompanies this occasion: the shrink limit and a cancelled input block it.
     pub accompanies: Option<Occasion>,

@@ -64,7 +64,7 @@ struct Shared {
     faults: HashMap<IssuerDocument, IssuerFault>,
     requests: Vec<IssuerDocument>,
     grants: HashMap<String, Value>,
-    /// Who is signed in, and the key of the tokens about it.
+    /// The key and the claims of the tokens of the person who is signed in.
     person: Option<(SigningKey, Value)>,
     token_requests: Vec<ScriptedRequest>,
 }

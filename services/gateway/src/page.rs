@@ -48,7 +48,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// Seconds after which a browser loads a screen again that no scheduler could answer for.
 const AGAIN: HeaderValue = HeaderValue::from_static("5");
 
-/// What a person reads whose session has ended with a form open.
+/// The message to a person who sends a form after the end of the session.
 const LOGGED_OUT: &str = "Nothing was changed, because your login has ended. Log in again, then go back and send the form once more.";
 
 /// The page alone. Requests must carry their `Connection` as an extension.

@@ -31,7 +31,7 @@ pub async fn install_clocks(site: &mut Site, names: &[String]) {
     site.set_clocks(&library, VARIABLE, &directory);
 }
 
-/// Sets the clock of a process of the site at this path so many seconds ahead, or back if the number is negative.
+/// Sets the clock of a process of the site at this path ahead by `seconds`, or back if the number is negative.
 ///
 /// # Errors
 ///

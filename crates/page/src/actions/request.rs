@@ -175,7 +175,7 @@ async fn answered_before(
 
 /// Key of the request of the form; `None` for a form that requests no run.
 fn request_key(key: Key, values: &Query) -> Result<Option<RequestKey>, Refusal> {
-    if key.action().fields != [KEY] {
+    if !key.action().requests_run() {
         return Ok(None);
     }
     let key = values.get(KEY).parse();

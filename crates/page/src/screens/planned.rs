@@ -1,4 +1,4 @@
-//! What a plan takes away, before the whole plan on the screen of its run.
+//! Resources that a plan destroys; the whole plan is on the screen of its run.
 
 use askama::Template;
 use cts_proto::run::v1::{PlannedAction, PlannedChange};

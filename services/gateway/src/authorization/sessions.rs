@@ -144,7 +144,7 @@ pub(super) struct WatchedSession {
 }
 
 impl WatchedSession {
-    /// What the newest table knows.
+    /// The session, as far as the newest table has it.
     pub(super) fn find(&mut self) -> FoundSession {
         let now = self.clock.now();
         let table = self.table.borrow_and_update();

@@ -50,8 +50,7 @@ impl Content {
         let plain = plain.into();
         let is_html = kind == HTML;
         let lacks_keys = is_html && str::from_utf8(&plain).is_ok_and(cts_page::lacks_keys);
-        let is_compressed = !lacks_keys && plain.len() >= COMPRESSED_FROM;
-        let gzip = is_compressed.then(|| compressed(&plain));
+        let gzip = (!lacks_keys).then(|| compressed(&plain));
         Self {
             kind,
             gzip: gzip.flatten(),
@@ -75,17 +74,19 @@ impl Content {
 
     /// The answer to a request with these headers.
     pub(super) fn answer(&self, status: StatusCode, request: &HeaderMap) -> Response {
+        let (mut plain, mut gzip) = (self.plain.clone(), self.gzip.clone());
+        let accepts = accepts_gzip(request);
         if self.lacks_keys {
             let html = String::from_utf8_lossy(&self.plain);
-            let filled = cts_page::with_new_keys(&html, Uuid::new_v4);
-            return Self::new(self.kind, filled).answer(status, request);
+            plain = cts_page::with_new_keys(&html, Uuid::new_v4).into();
+            gzip = accepts.then(|| compressed(&plain)).flatten();
         }
-        let (body, encoding) = match &self.gzip {
-            Some(gzip) if accepts_gzip(request) => (gzip, Some("gzip")),
-            _ => (&self.plain, None),
+        let (body, encoding) = match gzip {
+            Some(gzip) if accepts => (gzip, Some("gzip")),
+            _ => (plain, None),
         };
         let headers = [(CONTENT_TYPE, self.kind), (VARY, "Accept-Encoding")];
-        let mut answer = (status, headers, Body::from(body.clone())).into_response();
+        let mut answer = (status, headers, Body::from(body)).into_response();
         if let Some(encoding) = encoding {
             let encoding = HeaderValue::from_static(encoding);
             answer.headers_mut().insert(CONTENT_ENCODING, encoding);
@@ -152,7 +153,11 @@ pub(super) fn sealed(mut answer: Response) -> Response {
     answer
 }
 
+/// Shorter than `plain`; `None` if compression is of no use.
 fn compressed(plain: &[u8]) -> Option<Bytes> {
+    if plain.len() < COMPRESSED_FROM {
+        return None;
+    }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(plain).ok()?;
     let gzip = encoder.finish().ok()?;

@@ -1,4 +1,4 @@
-//! The configuration in force, and the processes that have another one.
+//! The configuration in force, and the processes with other configurations.
 
 use std::collections::BTreeSet;
 

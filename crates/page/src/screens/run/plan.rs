@@ -1,4 +1,4 @@
-//! What a run would do, or was about to do.
+//! The plan of a run.
 
 use askama::Template;
 use cts_proto::json::Word as _;

@@ -12,7 +12,7 @@ const IDLE: TimeDelta = TimeDelta::minutes(1);
 pub(super) struct Entry<'a> {
     /// `None` for what is so now.
     pub(super) at: Option<DateTime<Utc>>,
-    /// What happened, in one word such as `queued`.
+    /// The event in one word, such as `queued`.
     pub(super) word: &'static str,
     /// Texts of other programs about it.
     pub(super) lines: Vec<&'a str>,
