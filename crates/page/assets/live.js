@@ -18,7 +18,7 @@ function startHub(tell) {
   const marks = {};
   const refused = new Set();
   let followed = [], stream = new AbortController(), state, counted = 0, lost = true, stopped = false;
-  let wakeStream = () => {}, wakeLogs = () => {};
+  let wakeStream = () => {}, wakeLogs = () => {}, streamDue = Infinity;
 
   function wanted() {
     const now = Date.now();
@@ -133,6 +133,7 @@ function startHub(tell) {
       failures = Date.now() - begun > 5000 ? 0 : failures + 1;
       lost = true;
       if (failures > 3 && !["login", "refused"].includes(state)) report("down");
+      streamDue = Date.now() + pause;
       await sleep(pause, (wake) => { wakeStream = wake; });
     }
   }
@@ -180,7 +181,8 @@ function startHub(tell) {
         }
       }
       if (lacks() || !wanted().length) stream.abort();
-      if (lacks() || ((retry || !known) && state !== "up")) wakeStream();
+      const overdue = Date.now() > streamDue; // The timer of a hidden tab is late.
+      if (overdue || lacks() || ((retry || !known) && state !== "up")) wakeStream();
     },
     stop() {
       stopped = true;
@@ -288,7 +290,6 @@ function connectHub() {
 /** The hub runs here while no tab with a lower number was heard for three seconds. */
 function elect(channel) {
   const lower = new Map(); // Tabs with lower numbers, and when each was heard.
-  const answered = new Set();
   let hub;
   const tell = (message) => {
     channel.postMessage({ told: message });
@@ -301,15 +302,15 @@ function elect(channel) {
   }
   channel.onmessage = ({ data }) => {
     if (data.told) return hear(data.told);
-    if (data.tab < number && data.keys) lower.set(data.tab, Date.now());
-    // A new tab hears the others before it chooses, although the timers of hidden tabs are slow.
-    if (data.keys && !answered.has(data.tab)) {
-      answered.add(data.tab);
-      announce();
+    if (data.tab < number) {
+      if (data.keys || data.here) lower.set(data.tab, Date.now());
+      else lower.delete(data.tab);
+      choose();
+    } else if (data.keys) {
+      // An answer does not wait for a timer: those of hidden tabs run once a minute.
+      channel.postMessage({ tab: number, here: true });
     }
-    if (!data.keys) answered.delete(data.tab);
-    if (!data.keys && lower.delete(data.tab)) choose();
-    hub?.hear(data);
+    if (!data.here) hub?.hear(data);
   };
   setInterval(() => { choose(); announce(); }, 1000);
   return (message) => {

@@ -79,17 +79,17 @@ impl Visit {
             .collect()
     }
 
-    /// Highest number of such requests that were open at the same time, for more than a second.
+    /// Highest number of such requests that were open at the same time for more than a second.
     pub fn most_at_once(&self, path: &str) -> usize {
         const SECOND: u64 = 1000;
         let all = self.to(path);
-        let open_at = |time: u64| {
+        let open_from = |time: u64| {
             let open = all
                 .iter()
-                .filter(|sent| sent.begun <= time && time < sent.ended);
+                .filter(|sent| sent.begun <= time && time + SECOND < sent.ended);
             open.count()
         };
-        let counts = all.iter().map(|sent| open_at(sent.begun + SECOND));
+        let counts = all.iter().map(|sent| open_from(sent.begun));
         counts.max().unwrap_or_default()
     }
 
