@@ -417,6 +417,7 @@ macro_rules! store_suite {
                 makes_one_of_parallel_changes_of_a_revision,
                 accepts_one_of_parallel_requests_of_an_idle_task,
                 a_key_is_of_one_request_of_its_task,
+                a_key_is_forgotten_with_its_run,
             }
             configurations {
                 the_configuration_of_one_member_takes_effect_when_it_starts,

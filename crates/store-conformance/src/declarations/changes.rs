@@ -6,7 +6,7 @@ use futures::future::join_all;
 use uuid::Uuid;
 
 use crate::Fixture;
-use crate::scene::{Scene, spec};
+use crate::scene::{Scene, enqueue_request, spec};
 use cts_store::{TaskChange, TaskError};
 
 fn idle_only() -> TaskChange {
@@ -104,10 +104,11 @@ pub async fn accepts_one_of_parallel_requests_of_an_idle_task<F: Fixture>() {
     assert_eq!(scene.open_requests().await.len(), 1);
 }
 
+const KEY: &str = "01a22daf-6aa5-4201-a13a-d57732635ac3";
+
 /// Lets several callers repeat a request with one key; all but the first are refused, until the run is forgotten, and for
 /// its task only.
 pub async fn a_key_is_of_one_request_of_its_task<F: Fixture>() {
-    const KEY: &str = "01a22daf-6aa5-4201-a13a-d57732635ac3";
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let (store, key) = (scene.store(), KEY.parse::<RequestKey>());
     let key = key.expect("it is of version 4");
@@ -148,4 +149,47 @@ pub async fn a_key_is_of_one_request_of_its_task<F: Fixture>() {
     other.expect("the key is of another task");
     let plan = store.plan_destruction(&a, id(8), None).await;
     assert!(plan.expect("it has no key"));
+}
+
+/// A key counts while its run is one of the newest 256 of its task, and while that is kept.
+pub async fn a_key_is_forgotten_with_its_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let key = KEY.parse::<RequestKey>().expect("it is of version 4");
+    let mut time = 0;
+    let mut id = || {
+        time += 1;
+        RunId::from_uuid(Uuid::from_u128(time << 80))
+    };
+    let request = async |name: &str, id: RunId| {
+        let run = id.with_key(key, &crate::task(name));
+        let change = TaskChange {
+            request: Some((run, RunKind::Apply)),
+            key: Some(key),
+            ..idle_only()
+        };
+        scene.change(name, change).await.expect("the key is new");
+        scene.enqueue_requested(run, &format!("{run}")).await;
+        scene.succeeded(&scene.lease().await).await;
+    };
+    let apply = async |name: &str, run: RunId| {
+        let applied = enqueue_request(name, &format!("{run}"), run);
+        scene.request_all(vec![applied]).await;
+        scene.applied(&scene.lease().await).await;
+    };
+    let known = async |name: &str| {
+        let found = scene.store().requested(&crate::task(name), key).await;
+        found.expect("it can be read").is_some()
+    };
+    request("a", id()).await;
+    request("b", id()).await;
+    for _ in 1..256 {
+        apply("a", id()).await;
+    }
+    assert!(known("a").await);
+    apply("a", id()).await;
+    assert!(!known("a").await && known("b").await);
+    request("a", id()).await;
+    apply("b", id()).await;
+    scene.prune(1).await;
+    assert!(known("a").await && !known("b").await);
 }

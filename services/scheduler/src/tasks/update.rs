@@ -31,11 +31,11 @@ impl TaskCommands {
         loop {
             let stored = self.store.task(name).await?;
             let stored = stored.ok_or_else(|| TaskRefusal::Unknown(name.clone()))?;
-            if stored.phase == TaskPhase::Deleting {
-                return Err(TaskRefusal::Deleting(name.clone()));
-            }
             if let Some(known) = self.requested(name, key, run.kind()).await? {
                 return self.outcome(Done::with(stored), known, run).await;
+            }
+            if stored.phase == TaskPhase::Deleting {
+                return Err(TaskRefusal::Deleting(name.clone()));
             }
             let now = stored.spec.enabled;
             let (enabled, kind) = effect(now, wanted, run);

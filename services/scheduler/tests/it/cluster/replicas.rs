@@ -8,6 +8,7 @@ use cts_proto::task::v1::RunMode;
 use cts_scheduler::{Options, Sharing};
 use cts_store::{Member, Store as _};
 use cts_store_sqlite::SqliteStore;
+use uuid::Uuid;
 
 use crate::calls::{applied, checked, declared, disabled, planned};
 use crate::setup::{Setup, instance, member, store_in, task};
@@ -57,6 +58,36 @@ async fn a_new_leader_carries_out_what_the_old_one_was_asked_for() {
     next.does(RunKind::Apply, applied()).await;
     assert!(next.get("a").await.unwrap().enabled);
     assert!(store.requests().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_is_repeated_at_the_next_leader_has_the_run_of_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let one = replica(&store, "one").await;
+    one.watcher.show(vec![instance("w", 1)]);
+    let (created, ()) = tokio::join!(
+        one.create(declared("a"), RunMode::Now),
+        one.does(RunKind::Apply, applied()),
+    );
+    created.unwrap();
+    let key = Uuid::new_v4().to_string();
+    let lease = tokio::select! {
+        answer = one.update_as("a", Some(true), RunMode::Now, &key) => panic!("{answer:?}"),
+        lease = one.acquired() => lease,
+    };
+    drop(one);
+    let next = replica(&store, "one").await;
+    next.watcher.show(vec![instance("w", 1)]);
+    let (again, ()) = tokio::join!(
+        next.update_as("a", Some(true), RunMode::Now, &key),
+        next.applied(&lease),
+    );
+    again.unwrap();
+    let mode = RunMode::Request;
+    let known = next.update_as("a", Some(true), mode, &key).await.unwrap();
+    assert_eq!(known.requested_run_id, lease.run_id);
+    next.nothing_runs().await;
 }
 
 #[tokio::test]

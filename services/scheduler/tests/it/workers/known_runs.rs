@@ -10,7 +10,7 @@ use cts_proto::task::v1::RunMode;
 use tonic::{Code, Status};
 use uuid::Uuid;
 
-use crate::calls::{applied, declared, failed, planned, refused};
+use crate::calls::{applied, declared, destroyed, failed, planned, refused};
 use crate::setup::{Setup, instance};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -145,5 +145,47 @@ async fn a_key_counts_for_one_task_and_one_kind_of_run() {
             "{odd}"
         );
     }
+    setup.nothing_runs().await;
+}
+
+#[tokio::test]
+async fn a_request_is_known_while_its_task_is_deleted() {
+    let setup = Setup::new(Vec::new(), LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let task = proto::Task {
+        on_delete: proto::OnDelete::Destroy.into(),
+        ..declared("a")
+    };
+    let (created, ()) = tokio::join!(
+        setup.create(task, RunMode::Now),
+        setup.does(RunKind::Apply, applied()),
+    );
+    created.unwrap();
+    let (keys, unknown) = ([new_key(), new_key()], [String::new(), new_key()]);
+    let run = async |key| {
+        let mode = RunMode::Request;
+        setup.update_as("a", Some(true), mode, key).await
+    };
+    let first = run(&keys[0]).await.unwrap().requested_run_id;
+    setup.does(RunKind::Apply, applied()).await;
+    let (planned, ()) = tokio::join!(
+        destruction(&setup, "a", &keys[1]),
+        setup.does(RunKind::DestroyPlan, planned("1 to destroy")),
+    );
+    let planned = planned.unwrap();
+
+    let mode = proto::DeletionMode::AsDeclared;
+    setup.delete_in("a", mode).await.unwrap();
+    assert_eq!(run(&keys[0]).await.unwrap().requested_run_id, first);
+    assert_eq!(destruction(&setup, "a", &keys[1]).await.unwrap(), planned);
+    for key in &unknown {
+        let refusal = run(key).await.unwrap_err();
+        assert_eq!(refused(&refusal).1, "deleting");
+        let refusal = destruction(&setup, "a", key).await.unwrap_err();
+        assert_eq!(refused(&refusal).1, "deleting");
+    }
+    setup.does(RunKind::Destroy, destroyed()).await;
+    setup.gone("a").await;
+    assert_eq!(run(&keys[0]).await.unwrap_err().code(), Code::NotFound);
     setup.nothing_runs().await;
 }

@@ -1,12 +1,13 @@
 //! Inspections, which say what the rules would say, and effects that are approved as inspections have shown them.
 
-use cts_core::ApprovalRule;
+use cts_core::{ApprovalRule, RunId, TaskName};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::{PermitDecision, PlanData, PlannedAction};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::RunMode;
 use prost::Message as _;
 use tonic::{Code, Status};
+use uuid::Uuid;
 
 use super::{BLUE, LONG, RED, asks, begins_to_wait, destroys, list, plan, ruled};
 use crate::calls::planned;
@@ -43,12 +44,21 @@ async fn inspection(setup: &Setup, plan: &PlanData) -> (String, String) {
 
 /// Enables the task and runs it, with the approval of this effect.
 async fn enable(setup: &Setup, effect: &str) -> Result<proto::UpdateTaskResponse, Status> {
+    enable_as(setup, effect, "").await
+}
+
+/// The same by a request with this key.
+async fn enable_as(
+    setup: &Setup,
+    effect: &str,
+    key: &str,
+) -> Result<proto::UpdateTaskResponse, Status> {
     let request = proto::UpdateTaskRequest {
         name: "t".into(),
         enabled: Some(true),
         run_mode: RunMode::Now.into(),
         approve: effect.into(),
-        idempotency_key: String::new(),
+        idempotency_key: key.into(),
     };
     let answer = setup.tasks.clone().update_task(request).await;
     answer.map(tonic::Response::into_inner)
@@ -126,4 +136,38 @@ async fn another_effect_than_the_shown_one_waits() {
     assert_eq!(state, "waiting");
     let queue = setup.queue().await;
     assert_eq!((queue.queued, queue.awaiting_consent), (0, 1));
+}
+
+#[tokio::test]
+async fn a_request_that_is_repeated_approves_nothing_more() {
+    let setup = disabled().await;
+    inspection(&setup, &destroys(RED)).await;
+    let key = Uuid::new_v4().to_string();
+    let ask = || enable_as(&setup, RED, &key);
+    let (first, again, lease) = tokio::join!(ask(), ask(), async {
+        let lease = setup.acquired().await;
+        let decision = asks(&setup, &lease, &destroys(RED)).await;
+        assert_eq!(decision, PermitDecision::Permitted);
+        setup.applied(&lease).await;
+        lease
+    });
+    first.unwrap();
+    again.unwrap();
+    assert!(
+        lease
+            .run_id
+            .parse::<RunId>()
+            .unwrap()
+            .has_key(key.parse().unwrap(), &TaskName::new("t").unwrap(),)
+    );
+    let disabled = setup.update("t", Some(false), RunMode::Unspecified).await;
+    disabled.unwrap();
+    assert!(!ask().await.unwrap().task.unwrap().enabled);
+    // The approval was used up by the first request.
+    let asks_again = destroys(RED);
+    let (enabled, lease) = tokio::join!(
+        setup.update("t", Some(true), RunMode::Now),
+        begins_to_wait(&setup, &asks_again),
+    );
+    assert_eq!(enabled.unwrap().waiting_run_id, lease.run_id);
 }
