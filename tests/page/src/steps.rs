@@ -53,6 +53,19 @@ impl Browser {
         returned.unwrap().json().clone()
     }
 
+    /// Waits until the modules of the page run, and marks its document: a step before that may load a whole page.
+    pub async fn mark(&self) {
+        let script = "const { src } = document.querySelector('script[type=module]'); \
+            const modules = ['morph', 'form', 'log', 'keys'].map(name => import(new URL(`${name}.js`, src))); \
+            return Promise.all(modules).then(() => { window.isSameDocument = true; });";
+        self.run(script, &[]).await;
+    }
+
+    /// Waits until the document is the marked one.
+    pub async fn until_marked(&self) {
+        self.until("window.isSameDocument").await;
+    }
+
     /// Waits until an expression of JavaScript is true.
     pub async fn until(&self, expression: &str) {
         let script = format!("return Boolean({expression})");

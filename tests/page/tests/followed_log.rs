@@ -48,7 +48,7 @@ async fn a_followed_log_goes_on_without_gaps_after_a_failover_of_the_scheduler()
         .await;
     browser.click("main tbody a[href*='/runs/']").await;
     browser.until_text(".log .line", "number 5").await;
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
 
     let cluster = &mut scene.cluster;
     let leader = cluster.wait_for_leader().await;
@@ -59,7 +59,7 @@ async fn a_followed_log_goes_on_without_gaps_after_a_failover_of_the_scheduler()
     browser
         .until_text(".log .line", &format!("number {later}"))
         .await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     // The newest line is in view, because the reader has not scrolled back.
     let end = "(log => log.scrollHeight - log.scrollTop - log.clientHeight < 40)(document.querySelector('.log'))";
     browser.until(end).await;

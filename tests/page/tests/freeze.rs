@@ -23,7 +23,7 @@ async fn an_open_page_follows_changes_keeps_its_state_and_can_be_frozen() {
     let browser = browsers.open(&scene.origin(), &Look::default()).await;
     browser.go("/ui/tasks/web").await;
     browser.until_text("main", "successful").await;
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
     // What the reader has opened and selected stays.
     browser.click("#why-views summary").await;
     browser
@@ -50,7 +50,7 @@ async fn an_open_page_follows_changes_keeps_its_state_and_can_be_frozen() {
     browser
         .until("document.querySelector('#why-views').open && document.activeElement.innerText === 'Freeze'")
         .await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     let visit = browser.close().await;
     assert_eq!(visit.most_at_once("/ui/follow"), 1);
     scene.instance.stop().await;

@@ -43,7 +43,7 @@ async fn open_eight_tabs(
         browser.show_tab(tab).await;
         browser.go("/ui/tasks/web").await;
         browser.until_text("main .sentence", "successful").await;
-        browser.run("window.isSameDocument = true", &[]).await;
+        browser.mark().await;
     }
     for (enabled, state) in [(false, "disabled"), (true, "successful")] {
         if enabled {
@@ -53,7 +53,7 @@ async fn open_eight_tabs(
         for tab in &tabs {
             browser.show_tab(tab).await;
             browser.until_text("main .sentence", state).await;
-            browser.until("window.isSameDocument").await;
+            browser.until_marked().await;
         }
     }
     let visit = browser.close_tolerating(&["net::ERR_"]).await;

@@ -12,7 +12,7 @@ async fn back_and_forward_bring_back_the_screen_with_its_search() {
     let (shown, browsers) = (shown().await, Browsers::start().await);
     let browser = shown.open(&browsers, &Look::default()).await;
     browser.go("/ui/tasks?view=list").await;
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
     browser.fill(SEARCH, "bro").await;
     browser
         .until("!document.querySelector('main tbody').innerText.includes('asks')")
@@ -40,7 +40,7 @@ async fn back_and_forward_bring_back_the_screen_with_its_search() {
     browser
         .until("document.activeElement.matches('h1, main')")
         .await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
 
     // The address alone opens the same screen.
     browser.go(&list).await;

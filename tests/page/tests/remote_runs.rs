@@ -55,10 +55,10 @@ async fn a_task_that_waits_for_its_group_says_so() {
     let waiting = waiting.as_str().unwrap();
     browser.go(&format!("/ui/tasks/{waiting}")).await;
     browser.until_text("main", "of its concurrency group").await;
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
     scene.site.release();
     browser.until_text("main .sentence", "successful").await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     browser.close().await;
     scene.instance.stop().await;
 }

@@ -24,7 +24,7 @@ async fn the_navigation_leads_to_each_part_and_marks_it() {
     let (shown, browsers) = (shown().await, Browsers::start().await);
     let browser = shown.open(&browsers, &Look::default()).await;
     browser.go("/ui/").await;
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
     for part in ["Tasks", "Runs", "Approvals", "Cluster", "Audit", "Overview"] {
         browser.click_text(part).await;
         browser.until_text(PART, part).await;
@@ -34,7 +34,7 @@ async fn the_navigation_leads_to_each_part_and_marks_it() {
             .until("document.activeElement.matches('h1, main')")
             .await;
     }
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     browser.close().await;
 }
 

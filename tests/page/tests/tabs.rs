@@ -41,13 +41,13 @@ async fn tabs_without_a_shared_worker_have_one_stream_and_follow_each_other() {
         browser.go("/ui/tasks/web").await;
         browser.until_text("main .sentence", "successful").await;
         browser.until("!globalThis.SharedWorker").await;
-        browser.run("window.isSameDocument = true", &[]).await;
+        browser.mark().await;
     }
     switch(&scene, &token, false).await;
     for tab in [&first, &second] {
         browser.show_tab(tab).await;
         browser.until_text("main .sentence", "disabled").await;
-        browser.until("window.isSameDocument").await;
+        browser.until_marked().await;
     }
     // The hidden tab follows on, although its timers rest.
     browser.until("performance.now() > 10_000").await;
@@ -55,13 +55,13 @@ async fn tabs_without_a_shared_worker_have_one_stream_and_follow_each_other() {
     browser.until_text("main .sentence", "successful").await;
     switch(&scene, &token, false).await;
     browser.until_text("main .sentence", "disabled").await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     // A tab goes, the other one follows on.
     browser.show_tab(&first).await;
     browser.close_tab(&second).await;
     switch(&scene, &token, true).await;
     browser.until_text("main .sentence", "successful").await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     let visit = browser.close_tolerating(&["net::ERR_"]).await;
     let streams = visit.to("/ui/follow");
     assert!(streams.len() >= 2, "{streams:?}");

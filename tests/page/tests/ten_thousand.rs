@@ -45,7 +45,7 @@ async fn ten_thousand_tasks_are_a_grid_with_one_tab_stop_and_live_groups() {
         .await;
     browser
         .run(
-            "window.isSameDocument = true; document.querySelector('.grid [tabindex=\"0\"]').focus()",
+            "document.querySelector('.grid [tabindex=\"0\"]').focus()",
             &[],
         )
         .await;

@@ -18,7 +18,7 @@ async fn a_begun_form_outlasts_its_session_and_is_sent_after_a_new_login() {
     log_in(&browser, &admin).await;
     browser.go("/ui/tasks/web/delete").await;
     browser.fill(CONFIRM, "web").await;
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
     scene.command(&["token", "revoke", "root"]).await;
     browser.until_text(MESSAGES, SESSION_ENDED).await;
     // The form is not lost when it is sent.
@@ -40,7 +40,7 @@ async fn a_begun_form_outlasts_its_session_and_is_sent_after_a_new_login() {
     let messages = browser.texts(MESSAGES).await;
     assert!(!messages.concat().contains(SESSION_ENDED), "{messages:?}");
     browser.show_tab(&form).await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
     assert_eq!(browser.run(value, &[json!(CONFIRM)]).await, "web");
     browser.click_text("Delete").await;
     browser

@@ -55,12 +55,12 @@ async fn a_person_logs_in_at_an_issuer_and_stays_when_the_token_has_expired() {
     assert_eq!(scene.ask("/v1/status", bearer).await.status(), 200);
     set_clock(scene.site.path(), "cts", i64::try_from(HOUR).unwrap()).unwrap();
     assert_eq!(scene.ask("/v1/status", bearer).await.status(), 401);
-    browser.run("window.isSameDocument = true", &[]).await;
+    browser.mark().await;
     browser.click_text("Enable").await;
     browser.until_text("#notice", "The task is enabled.").await;
     scene.register("web", "web-2").await;
     browser.until_text("main", "+web-2").await;
-    browser.until("window.isSameDocument").await;
+    browser.until_marked().await;
 
     // The cookie of the login is gone, and that of the session outlasts the token.
     let cookies = browser.cookies().await;
