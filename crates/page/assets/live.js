@@ -224,6 +224,7 @@ export const prefix = PREFIX;
 
 const number = Date.now() * 1000 + Math.floor(Math.random() * 1000); // Tabs that were opened earlier have lower numbers.
 let post, log, onLines;
+let left = false; // The document is left, so its tab wants nothing.
 
 /** An element; attributes whose names begin with `on` are listeners. */
 export function make(name, attributes, ...children) {
@@ -261,7 +262,7 @@ export function followLog(newer, take) {
 /** Tells the hub which keys this tab shows. With `retry` a hub that is not connected tries again at once. */
 export function announce(retry = false) {
   const keys = new Set([...document.querySelectorAll("[data-live]")].map(({ dataset }) => followedAs(dataset.live)));
-  if (!keys.size && !post) return;
+  if (left || (!keys.size && !post)) return;
   post ??= connectHub();
   post({ tab: number, keys: [...keys], shown: !document.hidden, log: isFrozen ? undefined : log, retry });
 }
@@ -305,11 +306,10 @@ function elect(channel) {
     if (data.tab < number) {
       if (data.keys || data.here) lower.set(data.tab, Date.now());
       else lower.delete(data.tab);
-      choose();
-    } else if (data.keys) {
-      // An answer does not wait for a timer: those of hidden tabs run once a minute.
-      channel.postMessage({ tab: number, here: true });
     }
+    // Choices and answers do not wait for timers: those of hidden tabs run once a minute.
+    choose();
+    if (hub && data.tab > number && data.keys) channel.postMessage({ tab: number, here: true });
     if (!data.here) hub?.hear(data);
   };
   setInterval(() => { choose(); announce(); }, 1000);
@@ -411,8 +411,14 @@ function start() {
     update(true);
   });
   addEventListener("online", () => announce(true));
-  addEventListener("pageshow", ({ persisted }) => persisted && announce(true));
-  addEventListener("pagehide", () => post?.({ tab: number }));
+  addEventListener("pageshow", ({ persisted }) => {
+    left = false;
+    if (persisted) announce(true);
+  });
+  addEventListener("pagehide", () => {
+    post?.({ tab: number });
+    left = true;
+  });
   // After the first paint.
   const begin = () => setTimeout(() => {
     announce();

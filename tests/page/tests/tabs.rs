@@ -56,9 +56,19 @@ async fn tabs_without_a_shared_worker_have_one_stream_and_follow_each_other() {
     switch(&scene, &token, false).await;
     browser.until_text("main .sentence", "disabled").await;
     browser.until_marked().await;
-    // A tab goes, the other one follows on.
+    // The tab that follows goes, and is the youngest one when it comes back; the hidden one follows at once.
     browser.show_tab(&first).await;
-    browser.close_tab(&second).await;
+    browser.go("/ui/tasks/web").await;
+    browser.mark().await;
+    for enabled in [true, false] {
+        let state = if enabled { "successful" } else { "disabled" };
+        switch(&scene, &token, enabled).await;
+        browser.until_text("main .sentence", state).await;
+    }
+    browser.until_marked().await;
+    // The tab that follows is closed, and the other one takes over.
+    browser.show_tab(&second).await;
+    browser.close_tab(&first).await;
     switch(&scene, &token, true).await;
     browser.until_text("main .sentence", "successful").await;
     browser.until_marked().await;
