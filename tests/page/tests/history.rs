@@ -15,6 +15,9 @@ async fn back_and_forward_bring_back_the_screen_with_its_search() {
     browser.mark().await;
     browser.fill(SEARCH, "bro").await;
     browser
+        .until("location.search.includes('search=bro')")
+        .await;
+    browser
         .until("!document.querySelector('main tbody').innerText.includes('asks')")
         .await;
     // The focus stays in the field, and what was typed is in the address.

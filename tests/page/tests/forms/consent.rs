@@ -47,6 +47,7 @@ async fn a_decision_holds_only_for_the_effect_that_its_person_has_seen() {
     for browser in [&one, &other] {
         browser.go(&screen).await;
         browser.until_text("main", "1 replaced").await;
+        browser.mark().await;
     }
     other.fill(COMMENT, "looks right").await;
     scene.register("web", "web-3").await;

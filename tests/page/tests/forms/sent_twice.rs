@@ -88,7 +88,8 @@ async fn a_form_without_an_answer_keeps_its_key() {
     let focus = "(window.form = document.querySelector(\"main form[action$='/run']\")).querySelector('button').focus()";
     browser.run(focus, &[]).await;
     browser.run(REFRESH, &[]).await;
-    assert_ne!(key(&browser, "/run").await, first);
+    let newer = format!("window.form.querySelector(\"input[name='key']\").value !== '{first}'");
+    browser.until(&newer).await;
     browser
         .until("window.form.isConnected && window.form.contains(document.activeElement)")
         .await;
@@ -97,10 +98,11 @@ async fn a_form_without_an_answer_keeps_its_key() {
     browser
         .until_text("main form", "Plan the destruction")
         .await;
-    let first = key(&browser, "/destroy-plan").await;
+    browser.mark().await;
     browser.run(LOSE, &[]).await;
     browser.click_text("Plan the destruction").await;
     browser.until_text(MESSAGES, "No answer came.").await;
+    let first = key(&browser, "/destroy-plan").await;
     browser.run(FIND, &[]).await;
     browser.run(REFRESH, &[]).await;
     assert_eq!(key(&browser, "/destroy-plan").await, first);
@@ -116,9 +118,9 @@ async fn a_form_without_an_answer_keeps_its_key() {
     // It was answered, so the next press plans anew.
     let next = key(&browser, "/destroy-plan").await;
     assert_ne!(next, first);
-    browser.click_text("Plan the destruction").await;
     let other_run = "return location.search";
     let before = browser.run(other_run, &[]).await;
+    browser.click_text("Plan the destruction").await;
     browser
         .until(&format!("location.search !== {before}"))
         .await;
