@@ -106,6 +106,11 @@ pub async fn accepts_one_of_parallel_requests_of_an_idle_task<F: Fixture>() {
 
 const KEY: &str = "01a22daf-6aa5-4201-a13a-d57732635ac3";
 
+/// The id of a run that was requested at this time.
+fn id_at(time: u128) -> RunId {
+    RunId::from_uuid(Uuid::from_u128(time << 80))
+}
+
 /// Lets several callers repeat a request with one key; all but the first are refused, until the run is forgotten, and for
 /// its task only.
 pub async fn a_key_is_of_one_request_of_its_task<F: Fixture>() {
@@ -113,7 +118,7 @@ pub async fn a_key_is_of_one_request_of_its_task<F: Fixture>() {
     let (store, key) = (scene.store(), KEY.parse::<RequestKey>());
     let key = key.expect("it is of version 4");
     let (a, b) = (crate::task("a"), crate::task("b"));
-    let id = |time: u128| RunId::from_uuid(Uuid::from_u128(time << 80)).with_key(key, &a);
+    let id = |time| id_at(time).with_key(key, &a);
     let change = |time| TaskChange {
         request: Some((id(time), RunKind::Apply)),
         key: Some(key),
@@ -155,11 +160,8 @@ pub async fn a_key_is_of_one_request_of_its_task<F: Fixture>() {
 pub async fn a_key_is_forgotten_with_its_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let key = KEY.parse::<RequestKey>().expect("it is of version 4");
-    let mut time = 0;
-    let mut id = || {
-        time += 1;
-        RunId::from_uuid(Uuid::from_u128(time << 80))
-    };
+    let mut ids = (1..).map(id_at);
+    let mut id = || ids.next().expect("there is no last id");
     let request = async |name: &str, id: RunId| {
         let run = id.with_key(key, &crate::task(name));
         let change = TaskChange {

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use cts_core::{RequestKey, RunId, TaskName};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::RunMode;
 use cts_rpc::convert;
 use tonic::{Code, Status};
+use uuid::Uuid;
 
 use crate::setup::{Setup, WORKER};
 
@@ -101,6 +103,18 @@ pub(crate) fn completion(lease: &run::Lease, outcome: Outcome) -> run::CompleteR
     }
 }
 
+/// A key of a request.
+pub(crate) fn new_key() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// Asserts that the run is that of the request of the task with this key.
+pub(crate) fn assert_is_of(run: &str, task: &str, key: &str) {
+    let (run, key): (RunId, RequestKey) = (run.parse().unwrap(), key.parse().unwrap());
+    let task = TaskName::new(task).unwrap();
+    assert!(run.has_key(key, &task), "{run} {task} {key}");
+}
+
 /// Code and word for programs.
 pub(crate) fn refused(status: &Status) -> (Code, &str) {
     let reason = status.metadata().get("cts-reason");
@@ -138,6 +152,15 @@ impl Setup {
         mode: RunMode,
     ) -> Result<proto::UpdateTaskResponse, Status> {
         self.update_as(name, enabled, mode, "").await
+    }
+
+    /// Creates a task, which applies.
+    pub(crate) async fn created_and_applied(&self, task: proto::Task) -> proto::Task {
+        let (created, ()) = tokio::join!(
+            self.create(task, RunMode::Now),
+            self.does(run::RunKind::Apply, applied()),
+        );
+        created.unwrap().task.unwrap()
     }
 
     /// Updates a task by a request with this key.

@@ -8,7 +8,7 @@ use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{DeletionMode, ObstacleKind, OnDelete, RunMode, TaskPhase};
 use tonic::{Code, Status};
 
-use crate::calls::{applied, checked, declared, destroyed, failed, planned, refused};
+use crate::calls::{checked, declared, destroyed, failed, planned, refused};
 use crate::setup::{Setup, instance};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -24,14 +24,8 @@ fn task(name: &str) -> proto::Task {
 async fn stage() -> Setup {
     let setup = Setup::new(Vec::new(), LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
-    let (created, ()) = tokio::join!(
-        setup.create(task("a"), RunMode::Now),
-        setup.does(RunKind::Apply, applied()),
-    );
-    assert_eq!(
-        created.unwrap().task.unwrap().on_delete(),
-        OnDelete::Destroy
-    );
+    let created = setup.created_and_applied(task("a")).await;
+    assert_eq!(created.on_delete(), OnDelete::Destroy);
     setup
 }
 

@@ -8,9 +8,8 @@ use cts_proto::task::v1::RunMode;
 use cts_scheduler::{Options, Sharing};
 use cts_store::{Member, Store as _};
 use cts_store_sqlite::SqliteStore;
-use uuid::Uuid;
 
-use crate::calls::{applied, checked, declared, disabled, planned};
+use crate::calls::{applied, checked, declared, disabled, new_key, planned};
 use crate::setup::{Setup, instance, member, store_in, task};
 
 /// A replica that shares the store. If its id is that of a dead replica, it waits for the life of the
@@ -66,12 +65,8 @@ async fn a_request_that_is_repeated_at_the_next_leader_has_the_run_of_the_first(
     let store = store_in(directory.path()).await;
     let one = replica(&store, "one").await;
     one.watcher.show(vec![instance("w", 1)]);
-    let (created, ()) = tokio::join!(
-        one.create(declared("a"), RunMode::Now),
-        one.does(RunKind::Apply, applied()),
-    );
-    created.unwrap();
-    let key = Uuid::new_v4().to_string();
+    one.created_and_applied(declared("a")).await;
+    let key = new_key();
     let lease = tokio::select! {
         answer = one.update_as("a", Some(true), RunMode::Now, &key) => panic!("{answer:?}"),
         lease = one.acquired() => lease,

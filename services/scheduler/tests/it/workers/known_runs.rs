@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use cts_core::{RequestKey, RunId, TaskName};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::RunMode;
 use tonic::{Code, Status};
-use uuid::Uuid;
 
-use crate::calls::{applied, declared, destroyed, failed, planned, refused};
+use crate::calls::{applied, assert_is_of, declared, destroyed, failed, new_key, planned, refused};
 use crate::setup::{Setup, instance};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -20,23 +18,9 @@ async fn stage() -> Setup {
     let setup = Setup::new(Vec::new(), LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     for name in ["a", "b"] {
-        let (created, ()) = tokio::join!(
-            setup.create(declared(name), RunMode::Now),
-            setup.does(RunKind::Apply, applied()),
-        );
-        created.unwrap();
+        setup.created_and_applied(declared(name)).await;
     }
     setup
-}
-
-fn new_key() -> String {
-    Uuid::new_v4().to_string()
-}
-
-fn assert_is_of(run: &str, task: &str, key: &str) {
-    let (run, key): (RunId, RequestKey) = (run.parse().unwrap(), key.parse().unwrap());
-    let task = TaskName::new(task).unwrap();
-    assert!(run.has_key(key, &task), "{run} {task} {key}");
 }
 
 async fn destruction(setup: &Setup, name: &str, key: &str) -> Result<Option<run::Planned>, Status> {
@@ -156,11 +140,7 @@ async fn a_request_is_known_while_its_task_is_deleted() {
         on_delete: proto::OnDelete::Destroy.into(),
         ..declared("a")
     };
-    let (created, ()) = tokio::join!(
-        setup.create(task, RunMode::Now),
-        setup.does(RunKind::Apply, applied()),
-    );
-    created.unwrap();
+    setup.created_and_applied(task).await;
     let (keys, unknown) = ([new_key(), new_key()], [String::new(), new_key()]);
     let run = async |key| {
         let mode = RunMode::Request;

@@ -1,16 +1,15 @@
 //! Inspections, which say what the rules would say, and effects that are approved as inspections have shown them.
 
-use cts_core::{ApprovalRule, RunId, TaskName};
+use cts_core::ApprovalRule;
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::{PermitDecision, PlanData, PlannedAction};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::RunMode;
 use prost::Message as _;
 use tonic::{Code, Status};
-use uuid::Uuid;
 
 use super::{BLUE, LONG, RED, asks, begins_to_wait, destroys, list, plan, ruled};
-use crate::calls::planned;
+use crate::calls::{assert_is_of, new_key, planned};
 use crate::setup::{Setup, WORKER, instance};
 
 /// Takes the next run, an inspection, and ends it with this plan.
@@ -47,7 +46,7 @@ async fn enable(setup: &Setup, effect: &str) -> Result<proto::UpdateTaskResponse
     enable_as(setup, effect, "").await
 }
 
-/// The same by a request with this key.
+/// Enables the task and runs it by a request with this key, with the approval of this effect.
 async fn enable_as(
     setup: &Setup,
     effect: &str,
@@ -142,7 +141,7 @@ async fn another_effect_than_the_shown_one_waits() {
 async fn a_request_that_is_repeated_approves_nothing_more() {
     let setup = disabled().await;
     inspection(&setup, &destroys(RED)).await;
-    let key = Uuid::new_v4().to_string();
+    let key = new_key();
     let ask = || enable_as(&setup, RED, &key);
     let (first, again, lease) = tokio::join!(ask(), ask(), async {
         let lease = setup.acquired().await;
@@ -153,13 +152,7 @@ async fn a_request_that_is_repeated_approves_nothing_more() {
     });
     first.unwrap();
     again.unwrap();
-    assert!(
-        lease
-            .run_id
-            .parse::<RunId>()
-            .unwrap()
-            .has_key(key.parse().unwrap(), &TaskName::new("t").unwrap(),)
-    );
+    assert_is_of(&lease.run_id, "t", &key);
     let disabled = setup.update("t", Some(false), RunMode::Unspecified).await;
     disabled.unwrap();
     assert!(!ask().await.unwrap().task.unwrap().enabled);
